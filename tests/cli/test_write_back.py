@@ -39,6 +39,13 @@ def test_files_are_written_and_counted(run, model, folder, tmp_path):
     assert (run.code, run.out) == (0, "")
 
 
+def test_files_are_written_to_the_folder_that_a_link_leads_to(run, model, folder, tmp_path):
+    (tmp_path / "link").symlink_to("out")
+    run("tag", model, "in", "--write-back", "link", "--top", "3", "-q")
+    assert (run.code, run.err) == (0, "")
+    assert tags_in(tmp_path / "out" / "a.xml") == 3
+
+
 def test_what_is_left_out_is_told_and_the_exit_code_is_3(run, model, folder):
     (folder / "c.xml").write_text(g2_message(g2_item(1, BODY_OF_DATA, status="canceled")))
     (folder / "d.csv").write_text("id,text\n1,wheat\n")

@@ -124,6 +124,17 @@ def test_a_batch_belongs_to_one_of_the_shares_in_which_its_files_lie(inputs):
 # --- later runs ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_parts_are_merged_into_the_folder_that_a_link_leads_to(three_parts, tmp_path, is_there):
+    if is_there:
+        (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    merge(three_parts[0], tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    merge(three_parts[0], tmp_path / "plain")
+    assert content(tmp_path / "real") == content(tmp_path / "plain")
+
+
 def test_a_merged_folder_grows_as_one_run_does(model, tmp_path):
     folder = make_news(tmp_path / "in", n_items=20, n_files=6)
     run(model, [folder], tmp_path / "whole", READ)

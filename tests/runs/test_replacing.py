@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from archive_runs import make_archive, rows, run
+from archive_runs import READ, make_archive, rows, run
 from interrupted_runs import EVERY, Killed, counted
 
+import textcat
 from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
 from textcat.reading import open_file
@@ -141,6 +142,35 @@ def test_what_is_in_the_way_is_told(mixed, other_model, tmp_path):
         run(other_model, [folder], out, model_changes="all")
     with pytest.raises(TextcatError, match="folders of tags to keep cannot be 0"):
         run(other_model, [folder], out, model_changes="all", keep=0)
+
+
+def test_the_folder_that_a_link_leads_to_is_replaced_and_the_link_stays(mixed, other_model, tmp_path):
+    folder, out = mixed
+    former, link = rows(out), tmp_path / "on-another-disk"
+    real = tmp_path / "real" / "tags"
+    real.parent.mkdir()
+    link.symlink_to(real)  # to a folder that does not exist yet
+    tag = partial(textcat.tag_archive, other_model, [folder], link, input_settings=READ, jobs=1)
+    assert tag().counts.tagged
+    shutil.rmtree(real)
+    shutil.move(out, real)
+    tag(model_changes="all")
+    assert link.is_symlink()
+    assert rows(real) != former
+    assert rows(real.with_name("tags.before")) == former
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "on-another-disk", "real"}
+
+
+def test_a_link_in_the_place_of_former_output_is_told(mixed, model, other_model, tmp_path):
+    folder, out = mixed
+    run(other_model, [folder], out, model_changes="all")
+    (tmp_path / "out.before").rename(tmp_path / "moved")
+    (tmp_path / "out.before").symlink_to(tmp_path / "moved")
+    with pytest.raises(TextcatError, match=r"out\.before is a link, but in the way of those before: rename it"):
+        run(model, [folder], out, model_changes="all")
+    (tmp_path / "out.before").unlink()
+    run(model, [folder], out, model_changes="all")
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "moved", "out", "out.before"}
 
 
 @pytest.mark.parametrize("moves", [{"a": "b"}, {"a": "c", "b": "d"}, {"a": "b", "b": "c"}])

@@ -212,6 +212,12 @@ def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(mode
         assert tags[key] == n, key
 
 
+def test_watching_writes_to_the_folder_that_a_link_leads_to(model, folder, tmp_path):
+    (tmp_path / "link").symlink_to("real")
+    watched(model, folder, tmp_path / "link", 1)
+    assert rows(tmp_path / "real")
+
+
 def test_watching_waits_for_another_run_into_its_folder(model, folder, tmp_path, caplog):
     out, locks = tmp_path / "out", []
 

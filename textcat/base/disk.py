@@ -202,6 +202,15 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     return real
 
 
+def link_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path that a symbolic link leads to, absolute, as by `resolved`; return another path `expanded`.
+
+    Folders that are renamed or exchanged are named by it: otherwise, the link would be, and not the folder.
+    """
+    path = expanded(path)
+    return resolved(path) if path.is_symlink() else path
+
+
 def beside(path: Path, ending: str, start: str = "") -> Path:
     """Return the path beside another whose name is its name with an ending, and possibly a start.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import BadParameter, Option
 
-from textcat.base.disk import expanded, resolved
+from textcat.base.disk import expanded, link_target, resolved
 from textcat.base.errors import TextcatError
 from textcat.cli import terminal
 
@@ -46,7 +46,7 @@ class WriteBack(NamedTuple):
             return None
         from textcat.tagging.write_back import base_of, write_back
 
-        folder, codes = expanded(self.folder), str(self.codes or "")
+        folder, codes = link_target(self.folder), str(self.codes or "")
 
         def write(plan: "TaggingPlan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, copy_rest=self.copy_rest, **options)

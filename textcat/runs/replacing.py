@@ -170,8 +170,9 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
     n_taken = next((n for n, name in enumerate(names) if not name.exists()), kept - 1)
     if n_taken == kept - 1:
         last = [former, *names][-1]
-        if own_journal(last) is None:
-            raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
+        if last.is_symlink() or own_journal(last) is None:
+            kind = "a link" if last.is_symlink() else "no folder of tags"
+            raise TextcatError(f"{last} is {kind}, but in the way of those before: rename it.")
         _remove(last, folder)
         n_taken -= 1
     for n in range(n_taken, 0, -1):
@@ -179,7 +180,7 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
     if names:
         os.rename(former, names[0])
     for n, path in _former_outputs(folder):
-        if n >= kept and own_journal(path) is not None:  # more of them were kept before
+        if n >= kept and not path.is_symlink() and own_journal(path) is not None:  # more of them were kept before
             _remove(path, folder)
 
 

@@ -13,7 +13,7 @@ from shlex import quote
 import msgspec
 
 from textcat.base import disk
-from textcat.base.disk import UNFINISHED, expanded, resolved
+from textcat.base.disk import UNFINISHED, expanded, link_target, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.runs.files import read_files
@@ -87,7 +87,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     >>> import textcat
     >>> textcat.merge_parts(["part-1", "part-2", "part-3"], "tags")  # doctest: +SKIP
     """
-    started, out = time.monotonic(), expanded(out)
+    started, out = time.monotonic(), link_target(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise TextcatError(f"{out} exists: name a new folder for the merged tags, or remove it.")
     found = read_parts([*map(expanded, parts)])

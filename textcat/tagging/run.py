@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from textcat.base.disk import expanded
+from textcat.base.disk import link_target
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
 from textcat.base.surrogates import escape_undecodable
@@ -132,7 +132,7 @@ def tag_archive(
     options["max_rejected"] = max_rejected
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
     changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
-    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, **changes)
+    return tag_to_folder(plan, link_target(out), restart=restart, progress=progress, **changes)
 
 
 def tag_to_folder(
