@@ -83,9 +83,10 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.recipes.recipe import read_recipe
 from textcat.training.steps import train_and_evaluate
 train_and_evaluate(open_corpus("newswire"), read_recipe("paum"))
-print([name in sys.modules for name in ("numpy.f2py.f2py2e", "numpy.testing._private")])
+parts = "f2py.f2py2e", "ma.core", "polynomial.chebyshev", "testing._private"
+print(*[part for part in parts if f"numpy.{part}" in sys.modules])
 import numpy
-print(numpy.f2py.__all__[0], numpy.testing.assert_equal(1, 1))
+print(numpy.f2py.__all__[0], numpy.ma.count([1]), numpy.polynomial.Polynomial([2])(0), numpy.testing.assert_equal(1, 1))
 """
 
 
@@ -95,9 +96,9 @@ def test_training_does_without_what_would_else_be_loaded_and_can_be_used():
         command = [sys.executable, "-c", TRAIN, how]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    used = "run_main None"
-    assert train("lean") == ["[False, False]", used]
-    assert train("plain") == ["[True, True]", used], "they do without: so can we"
+    used, parts = "run_main 1 2.0 None", "f2py.f2py2e ma.core polynomial.chebyshev testing._private"
+    assert train("lean") == ["", used]
+    assert train("plain") == [parts, used], "they do without: so can we"
 
 
 def modules_of(command, text=""):

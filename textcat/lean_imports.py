@@ -21,7 +21,7 @@ _UNUSED = {
     "spacy.cli.info": ("info", "spacy", "3.8."),
 }
 # Modules that few users need: they are loaded at their first use.
-_LATER = {"asyncio", "numpy.f2py", "numpy.testing"}
+_LATER = {"asyncio", "numpy.f2py", "numpy.ma", "numpy.polynomial", "numpy.testing"}
 
 
 def keep_imports_lean() -> None:
@@ -34,7 +34,7 @@ def keep_imports_lean() -> None:
 class _LeanFinder:  # not a subclass of MetaPathFinder, whose module takes longer to import than this one
     """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LATER` at their first use.
 
-    pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, two of which take
+    pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, four of which take
     longer to import than all others, and joblib imports asyncio for functions that textcat does not use. spaCy imports
     its commands, which takes half of its import time; typer imports Markdown and tracebacks, which takes half the time
     of printing a help text.

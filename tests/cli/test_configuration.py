@@ -24,6 +24,7 @@ def test_a_file_sets_options_and_the_environment_and_the_command_line_come_befor
     assert not run(*file, "topics", newswire_model).out.startswith("[")
     monkeypatch.setenv("TEXTCAT_CONFIG", "options.toml")
     assert run("corpora", "show").out.startswith("{")
+    assert run("topics", newswire_model).code == 0  # the file has a table of another command, too
 
 
 def test_of_options_that_exclude_each_other_the_one_of_higher_precedence_holds(run, monkeypatch, newswire_model):

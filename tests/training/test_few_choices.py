@@ -18,7 +18,7 @@ from textcat.training.few_choices import CHARACTERS, EQUAL, EVEN, OWN, UNEVEN, c
 from textcat.training.forecast import forecast_growth
 from textcat.training.row_choice import WORDS
 
-pytestmark = pytest.mark.usefixtures("all_splits")
+ALL_SPLITS = pytest.mark.usefixtures("all_splits")
 
 
 def corpus_of(shares: list[float], n: int, seed: int = 0) -> Corpus:
@@ -49,6 +49,7 @@ def skewed():
     return corpus_of([0.7, 0.2, 0.04, 0.03, 0.03], 300)
 
 
+@ALL_SPLITS
 def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents(recipe):
     corpus = corpus_of([0.4, 0.3, 0.3], 1000)
     own = recipe.with_values({"topics": {"choose_margins": False}})
@@ -70,6 +71,7 @@ def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents
     assert choice["precision@1"][OWN] == pytest.approx(np.mean(right), abs=1e-12)
 
 
+@ALL_SPLITS
 def test_other_margins_are_chosen_only_if_they_are_right_for_more_documents(recipe, skewed):
     for corpus in (skewed, corpus_of([0.2] * 5, 60)):
         choice = margins(corpus, recipe)
@@ -84,6 +86,7 @@ def test_more_even_margins_are_chosen_where_rare_topics_stay_rare(recipe, skewed
     assert (choice.recipe.learner["kappa"], choice.recipe.learner["scale"]) == (-5.0, 60.0)
 
 
+@ALL_SPLITS
 def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_of_jobs(recipe, skewed, tmp_path):
     chosen, by_two = (textcat.train(skewed, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
@@ -116,6 +119,7 @@ def one_topic(n_narrow: int, n: int) -> Corpus:
     return Corpus.from_documents("made", train, "train")
 
 
+@ALL_SPLITS
 def test_of_a_single_topic_the_figures_are_average_precisions_of_taggers_trained_without_the_held_out_documents(recipe):
     corpus = one_topic(2, 1000)
     own = recipe.with_values({"topics": {"choose_margins": False}})
@@ -140,6 +144,7 @@ def rare_topic(n: int) -> Corpus:
     return Corpus.from_documents("made", documents, "train")
 
 
+@ALL_SPLITS
 def test_a_single_topic_gets_less_even_margins_and_a_larger_lambda_only_if_they_rank_better(recipe):
     margins_of = {UNEVEN: (300.0, 2.0), OWN: ("prevalence", 0.0), EQUAL: (10.0, 0.0)}
     for corpus, expected in ((rare_topic(100), UNEVEN), (one_topic(2, 100), OWN), (one_topic(12, 100), EQUAL)):
@@ -191,6 +196,7 @@ def long_texts(n: int, n_terms: int) -> Corpus:
     return Corpus.from_documents("made", documents, "train")
 
 
+@ALL_SPLITS
 @pytest.mark.parametrize(("n", "n_terms", "n_splits"), [(40, 400, 25), (40, 4000, 12), (150, 20_000, 1)])
 def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
     recipe, terms_of_splits, n, n_terms, n_splits
@@ -202,6 +208,7 @@ def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
     assert MOST_TERMS * 0.9 <= sum(terms_of_splits) / n_settings <= MOST_TERMS or n_splits == 25
 
 
+@ALL_SPLITS
 def test_a_forecast_for_long_texts_has_fewer_splits(recipe, terms_of_splits):
     words = recipe.with_settings("features.ngrams=1")
     forecast_growth(CountedCorpus(long_texts(100, 4000), words), words)

@@ -56,8 +56,8 @@ def assign_folds(labels: Any, n_folds: int, seed: int, groups: np.ndarray | None
 
 def first_of_groups(rows: Any, groups: np.ndarray) -> Any:
     """Return the rows, of an array or a matrix, of the documents that are the first of their groups."""
-    firsts = np.unique(groups)
-    return rows if len(firsts) == len(groups) else rows[firsts]
+    is_first = groups == np.arange(len(groups))
+    return rows if is_first.all() else rows[np.flatnonzero(is_first)]
 
 
 def labels_of_groups(labels: Any, groups: np.ndarray) -> Any:

@@ -114,7 +114,7 @@ def train(
     from textcat.model.support import checked_keep_support
 
     recipe = _with_promise(recipe, promise or (), confidence)
-    stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
+    finds_language = recipe.tokens.lang == "auto"
     if unlabelled and any((scheduler, rows_dir, updatable, dry_run)):
         raise BadParameter("--unlabelled goes without --scheduler, --rows-dir, --updatable and --dry-run")
     read = read if finds_language else read.in_language_of(recipe)
@@ -126,16 +126,17 @@ def train(
             raise BadParameter("by names alone nothing is measured or kept: leave out --band, --topics, --keep-support")
         if recipe.promise.is_asked:
             raise BadParameter("by names alone nothing can be promised, as no document has labels: leave out --promise")
-        folder = out or Path("models", f"{names.stem}-names")
+        folder, stages = out or Path("models", f"{names.stem}-names"), terminal.new_stages()
         if out is None:
             terminal.check_replacing(folder, force=force)
         _train_by_names(names, _documents(unlabelled, read, stages), recipe, folder, stages, jobs, form)
         return
     reading = None if finds_language or dry_run or unlabelled else read.stream(corpus)
-    # The recipe's and the learner's modules are imported while the other process reads, which takes as long.
+    # All that reading does not need is imported while the other process reads, which takes as long.
     from textcat.base.cluster import on_cluster
     from textcat.model import storage
 
+    stages = terminal.new_stages()
     recipe.check()
     counted = _count_during_reading(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)

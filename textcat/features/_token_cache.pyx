@@ -414,6 +414,7 @@ cdef class AffixTable:
 
     def __cinit__(self, ask, alternatives, bint looks_back=False, codes=None):
         cdef int c, i
+        cdef const unsigned char[::1] bits
         cdef Alternative* row
         self.ask, self.asked = ask, 0
         self.codes = CodeTable(Codes()) if codes is None else codes
@@ -429,14 +430,15 @@ cdef class AffixTable:
             row.n_ahead = number_sets(row.ahead, each.ahead, everything, numbers)
         self.sets = filled(1, len(numbers) * self.codes.n_codes, 0)
         for mask, i in numbers.items():
+            bits = mask.to_bytes((self.codes.n_codes + 7) // 8, "little")
             for c in range(self.codes.n_codes):
-                self.sets.data.chars[i * self.codes.n_codes + c] = mask >> c & 1
+                self.sets.data.chars[i * self.codes.n_codes + c] = bits[c // 8] >> c % 8 & 1
         self.listed, self.starts = Buffer(sizeof(int32_t)), Buffer(sizeof(int32_t))
-        masks = [(each.before if looks_back else each.ahead)[0] for each in alternatives]
         for c in range(self.codes.n_codes):
             push(self.starts, <int32_t>self.listed.n)
-            for i, mask in enumerate(masks):
-                if mask >> c & 1:
+            for i in range(len(alternatives)):
+                row = self.table.data.alternatives + i
+                if self.holds(row.before[0] if looks_back else row.ahead[0], c):
                     push(self.listed, i)
         push(self.starts, <int32_t>self.listed.n)
 

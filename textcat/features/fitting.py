@@ -109,10 +109,12 @@ def inverse_frequencies(df: np.ndarray, n_documents: int, kind: str) -> np.ndarr
 
 def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
     """Return the average length of the texts of each zone."""
-    lengths_of_zone: dict[str, list[int]] = {}
-    for text in np.unique(parts.sources).tolist():
-        lengths_of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))
-    return {zone: sum(lengths) / len(lengths) for zone, lengths in lengths_of_zone.items()}
+    texts = np.flatnonzero(np.bincount(parts.sources))
+    number_of: dict[str, int] = {}
+    numbered = [number_of.setdefault(parts.zones[text], len(number_of)) for text in texts.tolist()]
+    zones = np.array(numbered, np.int64)
+    averages = np.bincount(zones, lengths[texts]) / np.bincount(zones)
+    return dict(zip(number_of, averages.tolist(), strict=True))
 
 
 def half_saturation(

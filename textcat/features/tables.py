@@ -75,8 +75,9 @@ class LanguageTables:
             regex_function(tables.regexes, name)
         return tables
 
-    def as_json(self) -> str:
-        """Return the tables as a text of JSON, which `from_json` reads."""
+    @cached_property
+    def json(self) -> str:
+        """The tables as a text of JSON, which `from_json` reads."""
         return json.dumps(entries_of(self))
 
     @cached_property
@@ -123,7 +124,7 @@ def read_cached_tables(lang: str) -> LanguageTables | None:
 
 def cache_tables(tables: LanguageTables) -> None:
     """Write the tables of a language to the user's cache, if possible: reading them from spaCy takes half a second."""
-    content = tables.as_json()
+    content = tables.json
     with suppress(OSError, TextcatError):
         write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")
 

@@ -405,7 +405,7 @@ class MarginClassifier(Parameters):
         positives, self.classes_, self.multilabel_ = _read_labels(y, X.shape[0], type(self).__name__)
         not_used = _read_left_out(left_out, (X.shape[0], len(positives)), multilabel=self.multilabel_)
         both = zip(positives, not_used, strict=True)
-        positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
+        positives = [np.setdiff1d(rows, out, assume_unique=True) if len(out) else rows for rows, out in both]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
         self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
         starts_again = self.warm_start and getattr(self, "_fitted_to", None) == (

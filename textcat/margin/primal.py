@@ -146,8 +146,7 @@ def _aligned_zeros(empty: Allocator, size: int) -> np.ndarray:
 def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     """Return consecutive ranges of rows, each as (start, stop), with about `_BUDGET` entries per range."""
     ends = np.searchsorted(indptr, np.arange(_BUDGET, indptr[-1], _BUDGET))
-    bounds = np.unique(np.concatenate([[0], ends, [len(indptr) - 1]])).tolist()
-    return pairwise(bounds)
+    return pairwise(sorted({0, *ends.tolist(), len(indptr) - 1}))
 
 
 def allocator(folder: str | None) -> Allocator:

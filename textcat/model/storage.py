@@ -146,7 +146,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     with suppress(TextcatError):  # the language may not be installed here; the model is complete without its tables
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
-            (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
+            (folder / TOKENIZER).write_text(tables.json, encoding="utf-8")
     MODEL.write_manifest(folder, _manifest(tagger, recipe, folder))
 
 

@@ -4,7 +4,7 @@ The weights of a topic are ``w = Σ alpha_i x_i``, so the score of a row x is ``
 document i contributes ``alpha_i x_i·x``.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -98,6 +98,13 @@ def checked_keep_support(keep_support: str | None) -> str | None:
     return keep_support
 
 
+def kept_texts(documents: Iterable[Document], keep_support: str) -> list[dict[str, str]]:
+    """Return the texts, by zone, that a model may keep of each document: titles for "ids", all zones for "texts"."""
+    if keep_support == "texts":
+        return [dict(document.zones) for document in documents]
+    return [{"title": document.zones.get("title", "")} for document in documents]
+
+
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
     """Return a copy of a corpus whose training documents have only the texts that `keep_support` keeps.
 
@@ -107,7 +114,7 @@ def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
 
     def kept(document: Document) -> dict[str, str]:
         if keep_support == "ids":
-            return {"title": _title_of(document, with_texts=False)}
+            return {"title": _title_of(document.zones, with_texts=False)}
         return dict(document.zones) if keep_support == "texts" else {}
 
     def with_zones(document: Document, zones: dict[str, str]) -> Document:
@@ -117,12 +124,11 @@ def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
     return replace(corpus, train=train, test=[with_zones(document, {}) for document in corpus.test], unused=[])
 
 
-def _title_of(document: Document, *, with_texts: bool) -> str:
-    """Return a document's title, shortened.
+def _title_of(zones: Mapping[str, str], *, with_texts: bool) -> str:
+    """Return a document's title, shortened, given its texts by zone.
 
     If it has no title, return the beginning of its text if `with_texts` is set, otherwise an empty string.
     """
-    zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
         if title := shortened_text(text, _TITLE):
             return title
@@ -133,7 +139,8 @@ def support_documents(
     rows: Any,
     solutions: Sequence[Any],
     units: np.ndarray,
-    documents: Sequence[Document],
+    ids: Sequence[str],
+    texts: Sequence[dict[str, str]],
     vectors: ColumnVectors | None = None,
     *,
     with_texts: bool,
@@ -141,7 +148,8 @@ def support_documents(
     """Collect the support documents of a model from the solutions of its topics.
 
     Coefficients are divided by the topics' `units`, as the weights are. `rows` (a csr_matrix, or rows on disk) are the
-    training rows, and `documents` those of each row. Their texts are kept if `with_texts`, else only their titles.
+    training rows; `ids` and `texts` are those of each row's document. The texts are kept if `with_texts`, otherwise
+    only the titles.
     """
     from scipy.sparse import csr_matrix  # imported here, so that tagging need not import it
 
@@ -162,10 +170,10 @@ def support_documents(
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))
     chosen = chosen._replace(data=chosen.data.astype(np.float32))
-    kept = [documents[i] for i in numbers.tolist()]
-    titles = [_title_of(document, with_texts=with_texts) for document in kept]
-    texts = [document.zones for document in kept] if with_texts else None
-    return SupportDocuments([document.id for document in kept], titles, chosen, alphas, texts, vectors)
+    kept = [texts[i] for i in numbers.tolist()]
+    titles = [_title_of(zones, with_texts=with_texts) for zones in kept]
+    kept_ids = [ids[i] for i in numbers.tolist()]
+    return SupportDocuments(kept_ids, titles, chosen, alphas, kept if with_texts else None, vectors)
 
 
 def _stacked(blocks: Sequence[Rows]) -> Rows:

@@ -37,7 +37,7 @@ from textcat.model.measure import (
 )
 from textcat.model.scorer import Scorer
 from textcat.model.sparse import Sparse
-from textcat.model.support import support_documents, without_texts
+from textcat.model.support import kept_texts, support_documents, without_texts
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
@@ -176,7 +176,8 @@ def train_and_score(
     # Read now, because texts may be gone later, and before the warnings, which find repeats by the same sketches.
     sketches = corpus.sketches if updatable else None
     warn_of_corpus(corpus, recipe)
-    kept = without_texts(corpus, keep) if updatable or keep != "none" else None
+    texts = None if keep == "none" else kept_texts(corpus.train, keep)
+    kept = without_texts(corpus, keep) if updatable else None
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
@@ -194,7 +195,7 @@ def train_and_score(
     if training.cross_validates:
         n = recipe.tags.folds
         deciding = scores if n == n_folds else training.scores_out_of_fold(counted, n)
-    tagger, test_rows = training.tagger(counted, kept, keep, deciding, with_test_rows=not n_folds)
+    tagger, test_rows = training.tagger(counted, texts, keep, deciding, with_test_rows=not n_folds)
     tagger = replace(tagger, training_counts=training_counts, facts=replace(tagger.facts, choices=choices))
     return Trained(tagger, scores, evaluation, test_rows)
 
@@ -270,7 +271,7 @@ class _Training:
     def n_deciding_folds(self) -> int:
         """The number of folds by whose held-out scores thresholds and probabilities are fitted; 0: there are none."""
         tags, groups = self.recipe.tags, self.corpus.groups
-        n_folds = min(tags.folds, len(np.unique(groups)))
+        n_folds = min(tags.folds, len(first_of_groups(groups, groups)))
         return 0 if tags.strategy == "zero" or len(groups) < tags.folds or n_folds < 2 else n_folds
 
     @property
@@ -291,7 +292,7 @@ class _Training:
     def tagger(
         self,
         counted: CountedCorpus,
-        kept: Corpus | None,
+        texts: list[dict[str, str]] | None,
         keep_support: str,
         out_of_fold: np.ndarray | None,
         *,
@@ -301,9 +302,8 @@ class _Training:
 
         Thresholds and probabilities are fitted to the scores `out_of_fold`; None: to approximations of these.
 
-        Support documents are taken from the corpus `kept`, with their texts if `keep_support` is "texts"; if it is
-        "none", `kept` is not used, and may be None. The vectors are None unless `with_test_rows` is set and the test
-        documents were counted.
+        `texts` has what `keep_support` keeps of each training document; None: the tagger keeps no support documents.
+        The vectors are None unless `with_test_rows` is set and the test documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
@@ -349,11 +349,12 @@ class _Training:
         decisions = self._decisions(examples, learner, labels, features, out_of_fold)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
         support = None
-        if kept is not None and keep_support != "none":
-            documents = [*kept.train, *(corpus.described() * recipe.topics.description_copies)]
-            with_texts = keep_support == "texts"
-            parts = examples.rows, learner.solutions_, units, documents, vectors
-            support = support_documents(*parts, with_texts=with_texts)
+        if texts is not None:
+            descriptions = corpus.described() * recipe.topics.description_copies
+            ids = [document.id for document in (*corpus.train, *descriptions)]
+            texts = [*texts, *(document.zones for document in descriptions)]
+            parts = examples.rows, learner.solutions_, units, ids, texts, vectors
+            support = support_documents(*parts, with_texts=keep_support == "texts")
         del examples
         release_memory()
         scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units, vectors)

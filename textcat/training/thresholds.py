@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import zip_longest
 from threading import local
 from typing import Any
 
@@ -25,7 +26,7 @@ from textcat.evaluation.promises import (
     promise_together,
 )
 from textcat.evaluation.thresholds import choose_thresholds
-from textcat.features.rows import release_memory
+from textcat.features.rows import Rows, release_memory
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
@@ -33,6 +34,7 @@ from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.model.decisions import Decisions
+from textcat.model.dense import Dense
 from textcat.recipes.recipe import PromiseSettings, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
@@ -44,6 +46,7 @@ SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES = 0.5, 1 / 32, 250
 ENOUGH_POSITIVES = 100  # number of held-out positives that is enough to choose a topic's threshold
 _NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, for a solution that is updated instead of trained again
 _PASSES, _OWN = 2, 0.4
+_AT_ONCE = 8  # number of topics whose rankers score all rows together
 
 
 def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> Decisions:
@@ -217,9 +220,20 @@ def held_out_scores(
     too: `groups` are those of `assign_folds`.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of, own, groups), fold_of.max() + 1
-    scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
+    n_topics = examples.labels.shape[1]
+    scores = np.full((len(fold_of), n_topics), np.nan, topics.rows.dtype, order="F")
+
+    def score(topic: int, of_block: Future[np.ndarray]) -> None:
+        topics.score(topic, of_block.result()[:, topic % _AT_ONCE], scores[:, topic])
+
     with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
-        tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
+        blocks = [range(first, min(first + _AT_ONCE, n_topics)) for first in range(0, n_topics, _AT_ONCE)]
+        tasks, of_next = list[Future[None]](), pool.submit(topics.scores_of_rankers, blocks[0])
+        for block, next_block in zip_longest(blocks, blocks[1:]):
+            of_block = of_next
+            if next_block is not None:  # submitted before the tasks of this block, so that no thread waits for it
+                of_next = pool.submit(topics.scores_of_rankers, next_block)
+            tasks += [pool.submit(score, topic, of_block) for topic in block]
         try:
             for task in tasks:
                 task.result()
@@ -266,11 +280,20 @@ class TopicProblems:
         self._seed = learner.random_state
         self._work = local()
 
-    def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write a topic's held-out scores into `scores`; a document is scored by a ranker trained without its fold."""
-        left_out, solution = self._left_out[topic], self._solutions[topic]
-        sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
-        of_whole = sums + sums.dtype.type(solution.bias)  # scores of all rows
+    def scores_of_rankers(self, topics: range) -> np.ndarray:
+        """Return the scores of all rows by the fitted rankers of some topics: shape (n_rows, n_topics)."""
+        solutions = [self._solutions[topic] for topic in topics]
+        # side by side, so that each row is read once for all of them
+        weights = np.stack([np.asarray(solution.weights) for solution in solutions], axis=1)
+        biases = np.array([solution.bias for solution in solutions], self.rows.dtype)
+        return Dense(weights, biases).scores(Rows(*self._arrays))
+
+    def score(self, topic: int, of_whole: np.ndarray, scores: np.ndarray) -> None:
+        """Write a topic's held-out scores into `scores`; a document is scored by a ranker trained without its fold.
+
+        `of_whole` are the scores of all rows by the topic's fitted ranker.
+        """
+        left_out = self._left_out[topic]
         if _is_near_minimum(self._rules[topic], self._settings[topic]["lambda_"]):
             scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
         else:
