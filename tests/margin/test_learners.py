@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -22,6 +23,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_classifiers_train, check_estimator, estimator_checks_generator
 
 from textcat.margin import rules
@@ -83,6 +85,35 @@ def test_scikit_learns_own_checks_pass_with_probabilities(estimator):
             with suppress(SkipTest), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 check(one)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_metadata_is_requested_as_from_an_estimator_of_scikit_learn(cls):
+    theirs = type(cls.__name__, (BaseEstimator,), {"fit": cls.fit, "score": cls.score})()
+    ours = cls()
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert repr(ours.get_metadata_routing()) == repr(theirs.get_metadata_routing())
+        for estimator in (ours, theirs):
+            estimator.set_fit_request(left_out=True).set_score_request(sample_weight="weights")
+        assert repr(ours.get_metadata_routing()) == repr(theirs.get_metadata_routing())
+        for copy in (clone(ours), pickle.loads(pickle.dumps(ours))):
+            assert repr(copy.get_metadata_routing()) == repr(theirs.get_metadata_routing())
+        with pytest.raises(TypeError, match="'weight'"):
+            ours.set_score_request(weight=True)
+    with pytest.raises(RuntimeError, match="not enabled"):
+        ours.set_score_request(sample_weight=True)
+
+
+def test_with_metadata_routing_pipelines_are_searched_and_weights_reach_the_score():
+    X, y = rows(), indicator()[:, -1]
+    weights = np.random.default_rng(2).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(MaxAbsScaler(), PAUM())
+        search = GridSearchCV(pipeline, {"paum__tau_pos": [1, 10]}, error_score="raise").fit(X, y)
+        assert 0 < search.score(X, y) == search.best_estimator_[-1].score(search.best_estimator_[0].transform(X), y)
+        learner = PAUM().set_score_request(sample_weight=True).fit(X[:60], y[:60])
+        scores = cross_val_score(learner, X, y, cv=[(range(60), range(60, 80))], params={"sample_weight": weights})
+    assert scores.tolist() == [learner.score(X[60:], y[60:], weights[60:])] != [learner.score(X[60:], y[60:])]
 
 
 def rows(n_rows=80, n_features=30, dtype=np.float64):

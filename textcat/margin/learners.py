@@ -35,6 +35,8 @@ _NUMBERS = (
     rules.Parameter("tol", low=0, high=1, closed="left"),
     rules.Parameter("cache_mb", low=0, closed="left"),
 )
+# The arguments of methods that scikit-learn's metadata routing can pass on.
+_ROUTED = ("fit", "progress"), ("fit", "left_out"), ("score", "sample_weight")
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_epochs": (is_whole(1), "a whole number, at least 1"),
     "mini_epochs": (is_whole(0), "a whole number, at least 0"),
@@ -529,6 +531,51 @@ class MarginClassifier(Parameters):
         from sklearn.metrics import accuracy_score
 
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def get_metadata_routing(self) -> Any:
+        """Return the MetadataRequest that scikit-learn's metadata routing reads.
+
+        It says which arguments of `fit` and `score` tools such as GridSearchCV pass on, and under which names.
+        """
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if not hasattr(self, "_metadata_request"):
+            self._metadata_request = MetadataRequest(owner=type(self).__name__)
+            for method, argument in _ROUTED:
+                getattr(self._metadata_request, method).add_request(param=argument, alias=None)
+        return self._metadata_request
+
+    def set_fit_request(self, **requests: bool | str | None) -> "MarginClassifier":
+        """Set whether scikit-learn's metadata routing passes `progress` and `left_out` on to `fit`; return the object.
+
+        For each argument, give True (pass it on), False (ignore it), None (refuse it), or the name that it has in calls
+        of the tools of scikit-learn.
+
+        Raises
+        ------
+        RuntimeError
+            If scikit-learn's metadata routing is not enabled.
+        """
+        return self._set_request("fit", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> "MarginClassifier":
+        """Set whether scikit-learn's metadata routing passes `sample_weight` on to `score`; see `set_fit_request`."""
+        return self._set_request("score", requests)
+
+    def _set_request(self, method: str, requests: Mapping[str, bool | str | None]) -> "MarginClassifier":
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise RuntimeError(
+                "Metadata routing is not enabled: call sklearn.set_config(enable_metadata_routing=True) first."
+            )
+        for argument, alias in requests.items():
+            if (method, argument) not in _ROUTED:
+                raise TypeError(
+                    f"`{method}` of {type(self).__name__} has no argument {argument!r} that can be requested."
+                )
+            getattr(self.get_metadata_routing(), method).add_request(param=argument, alias=alias)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         # Otherwise scikit-learn would take `lambda_`, with its trailing underscore, for a fitted attribute.
