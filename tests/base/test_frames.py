@@ -205,6 +205,8 @@ def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tag
     evaluation = textcat.evaluate(tagger, test, text=TEXT, topics="section")
     assert (evaluation.test_documents, evaluation.measured_on) == (5, textcat.MeasuredOn.TEST)
     assert textcat.evaluate(tagger, test, text=TEXT, topics=["grain", "metal"]) == evaluation
+    of_grain = textcat.evaluate(tagger, test, text=TEXT, topics=["grain"])  # nobody judged metal
+    assert of_grain.bands[0]["micro_f1"] == next(row.f1 for row in evaluation.topics if row.topic == "grain")
     split = library.DataFrame({**COLUMNS, "split": ["test", "train", "test"] * 4})
     assert textcat.evaluate(tagger, split, text=TEXT, topics="section").test_documents == 8
     assert "measured on the 8 test documents of the table; its 4 training documents are left out" in caplog.text

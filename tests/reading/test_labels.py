@@ -322,6 +322,8 @@ def test_of_several_fields_each_is_a_topic_through_every_door(tmp_path, door, ye
     else:
         corpus = corpus_of(write(tmp_path, door, *records), topics=["corn", "rye"])
     assert [document.topics for document in corpus.train] == [("corn",), ("corn", "rye"), ()]
+    assert {document.labelled_for for document in corpus.train} == {("corn", "rye")}
+    assert corpus.unjudged(corpus.train) is None
 
 
 @pytest.mark.parametrize("door", ["jsonl", "csv", "parquet", "records"])

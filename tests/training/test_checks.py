@@ -70,6 +70,7 @@ def test_several_topics_on_all_documents_are_told():
         ((), ["2 topics, such as 'pot', are"], []),
         (("tin",), ["The topic 'pot' is"], []),
         (("pot", "tin"), [], []),
+        (("pot", "tin", "tun"), [], []),
         (None, [], []),
     ],
 )

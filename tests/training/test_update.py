@@ -584,6 +584,15 @@ def test_the_columns_of_a_table_to_learn_are_named_as_for_training(model):
     assert (learnt.added, learnt.tagger.topics) == (("7", "8"), ("ash", "birch", "cedar", "elm"))
 
 
+def test_documents_of_a_table_with_columns_of_some_topics_are_no_negatives_of_the_others(model, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    other = shutil.copytree(model, tmp_path / "other")
+    rows = [{"id": str(i), "text": "birchwood elmwood", "ash": i} for i in range(2)]
+    textcat.learn(model, pandas.DataFrame(rows), topics=["ash"])
+    textcat.learn(other, [{**row, "topics": ["ash"] * row["ash"], "labelled_for": ["ash"]} for row in rows])
+    check_same(bytes_of(model), bytes_of(other))
+
+
 @pytest.mark.parametrize("kind", ["numbered", "missing", "column", "polars"])
 def test_a_table_without_ids_is_not_learnt(model, kind):
     pandas = pytest.importorskip("pandas")

@@ -157,20 +157,18 @@ class Frame(NamedTuple):
         self._refuse_missing([all(map(is_missing, row)) for row in self.rows(names)], "text", names, _EMPTY_TEXT)
         return names
 
-    def topics(self, topics: str | Sequence[str]) -> Iterator[Any]:
-        """Return an iterator over the topics of each row.
+    def check_topics(self, topics: str | Sequence[str]) -> None:
+        """Raise TextcatError if a column of topics is missing, or a row has no value in it.
 
         If `topics` is one name, a row's topics are its value in that column. If `topics` is a list of names, each of
-        these columns is a topic, and a row's topics are the columns in which the row has a 1. TextcatError is raised if
-        one of these columns is missing, if a row has no value in one of them, or if a column in a list holds anything
-        but 0 and 1.
+        these columns is a topic, and TextcatError is raised if one holds anything but 0 and 1, too.
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         self.check(names, "topics")
         filled = "'', which is no topic" if isinstance(topics, str) else "0 or 1"
         self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names, filled)
         if isinstance(topics, str):
-            return (value for (value,) in self.rows(names))
+            return
         for number, row in enumerate(self.rows(names)):
             for name, value in zip(names, row, strict=True):
                 if not ((isinstance(value, Real) or is_boolean(value)) and value in (0, 1)):
@@ -179,7 +177,6 @@ class Frame(NamedTuple):
                         "column of a topic if the document has it, else 0; or, if the column holds the names of "
                         f"topics, topics={name!r}."
                     )
-        return ([name for name, value in zip(names, row, strict=True) if value] for row in self.rows(names))
 
     def _refuse_missing(self, missing: list[bool], what: str, names: Sequence[str], filled: str) -> None:
         if not any(missing):

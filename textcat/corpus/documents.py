@@ -208,8 +208,8 @@ class Corpus:
             The names of the fields with the id, the topics and the part; ``""``: no such field. A record without an id
             gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number is a name,
             too. If several fields are given as `topics`, each is a topic, with 1 for records that have it and 0 for
-            others. The part is "train", "test" or "unused". A record may also have a field ``labelled_for``: see
-            `Document`.
+            others, and the records were judged for these topics only. The part is "train", "test" or "unused". A record
+            may also have a field ``labelled_for``: see `Document`.
         topics_separator : str
             The separator of topics in one string, such as ";"; ``""``: the string is one topic.
         topic_rule, descriptions

@@ -138,7 +138,6 @@ def as_documents(
         kind, row_names = "Row", frame.row_names
         id = "" if id not in frame.columns and id == frame.index_name else id
         records = _table_records(frame, names_of_texts or None, topics)
-        topics = topics if isinstance(topics, str) else "topics"
     refuse_shared_field(names_of_texts, topics)
     asked = topics if isinstance(topics, str) else ""
     named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]
@@ -183,7 +182,7 @@ def as_documents(
 def _table_records(
     frame: Frame, text: str | Sequence[str] | None, topics: str | Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Return an iterator over the rows of a table, as dicts; topics from several columns are in the field "topics".
+    """Return an iterator over the rows of a table, as dicts.
 
     TextcatError is raised if the table has no rows, if a named column is missing, or if a row has
     no text or no topics.
@@ -194,10 +193,9 @@ def _table_records(
     columns = frame.columns
     frame.check(columns)  # so that all names are distinct
     rows = (dict(zip(columns, row, strict=True)) for row in frame.rows(columns))
-    if not topics:
-        return rows
-    field = topics if isinstance(topics, str) else "topics"
-    return ({**row, field: value} for row, value in zip(rows, frame.topics(topics), strict=True))
+    if topics:
+        frame.check_topics(topics)
+    return rows
 
 
 class _Fields(NamedTuple):

@@ -132,7 +132,10 @@ def warn_of_missing_parts(n_without: int, n: int, location: str = "") -> None:
 
 
 def labels_of_fields(values: Mapping[str, Any]) -> Labels:
-    """Return the labels of a document whose record has one field per topic, with 1 or 0 in `values`."""
+    """Return the labels of a document whose record has one field per topic, with 1 or 0 in `values`.
+
+    The document was judged for the topics that have a field, and for no others.
+    """
     values = plain_value(values)
     for field, value in values.items():
         if _as_flag(value) not in (0, 1):
@@ -140,7 +143,12 @@ def labels_of_fields(values: Mapping[str, Any]) -> Labels:
                 f"has {_shown(value)} in the field {field!r}: give 1 in the field of a topic if the document has it, "
                 "else 0; or, if the field holds names of topics, name it alone"
             )
-    return Labels(unique_names(field for field, value in values.items() if _as_flag(value)))
+    return Labels(unique_names(field for field, value in values.items() if _as_flag(value)), _judged(tuple(values)))
+
+
+@lru_cache(maxsize=64)  # so that the documents of a table share one tuple
+def _judged(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return unique_names(fields)
 
 
 def _labels_of_object(value: dict[str, Any], field: str) -> Labels:

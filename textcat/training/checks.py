@@ -234,7 +234,12 @@ def _warn_of_topics_everywhere(corpus: Corpus) -> None:
 
 
 def _warn_of_unknown_names_labelled_for(corpus: Corpus) -> None:
-    """Warn if documents were labelled for what is no topic of any document, such as the name of a person."""
+    """Warn if documents were labelled for what is no topic of any document, such as the name of a person.
+
+    If all were labelled for all topics, the name leaves none out, and is not told.
+    """
+    if corpus.unjudged(corpus.train) is None:
+        return
     known = {*corpus.topics, *corpus.descriptions, *corpus.names}
     known |= {topic for document in (*corpus.train, *corpus.test) for topic in document.topics}
     judged = {document.labelled_for for document in corpus.train if document.labelled_for is not None}
