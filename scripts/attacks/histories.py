@@ -1,8 +1,8 @@
 """Histories of an archive by chance, and what its folder of tags must hold after each run, worked out naively.
 
 Files come, change, move, go, are locked and unlocked, and fail to be read; news is under embargo, and comes again with
-another version; the clock jumps; runs are killed. `History` plays one of them, and `check` says what is wrong. In a
-`NewsHistory`, versions of news come in any order, and go.
+another version; documents without versions have the ids of news; the clock jumps; runs are killed. `History` plays one
+of them, and `check` says what is wrong. In a `NewsHistory`, versions of news come in any order, and go.
 """
 
 from __future__ import annotations
@@ -127,6 +127,7 @@ class History:
         self.held: set[tuple[str, int]] = set()  # documents that had rows at the last check
         self.told: set[str] = set()  # sources that were rejected at the last check, or since
         self.withheld: set[tuple[str, int]] = set()  # news that a run may know to be canceled or under embargo
+        self.plain: set[str] = set()  # ids of documents without versions
         self.moved: set[str] = set()  # paths of renamed files, whose rows may have the former one as their source
         self._n_ended = 0  # contents that were gone at the last check
         self.log: list[str] = []
@@ -321,8 +322,8 @@ class History:
 
     def _may_end(self, file: File) -> bool:
         """Return whether no news in the file has several versions."""
-        counts = Counter(doc.id for one in self.files for doc in one.docs)
-        return all(counts[doc.id] == 1 for doc in file.docs)
+        counts = Counter(doc.id for one in self.files for doc in one.docs if doc.version)
+        return all(counts[doc.id] <= 1 for doc in file.docs)
 
     def _change(self, file: File) -> None:
         self._end(file, file.path)
@@ -349,12 +350,19 @@ class History:
         return [(name, self._docs()) for name in names]
 
     def _docs(self) -> list[Doc]:
-        is_news = self.draw.random() < 0.5
+        is_news, n = self.draw.random() < 0.5, self.draw.choice([1, 1, 2, 5, 12])
         return [
-            Doc(f"{'urn:' if is_news else ''}{self._new()}", int(is_news), self.draw.randrange(len(TEXTS)),
-                self._release() if is_news else None)
-            for _ in range(self.draw.choice([1, 1, 2, 5, 12]))
-        ]  # fmt: skip
+            Doc(f"urn:{self._new()}", 1, self.draw.randrange(len(TEXTS)), self._release()) if is_news else self._plain()
+            for _ in range(n)
+        ]
+
+    def _plain(self) -> Doc:
+        """Return a document without a version, perhaps with the id of news, but not with that of another such one."""
+        # of the last files, which may be in the same batch
+        ids = {doc.id for file in self.files[-3:] for doc in file.docs if doc.version} - self.plain
+        id_ = self.draw.choice(sorted(ids)) if ids and self.draw.random() < 0.5 else str(self._new())
+        self.plain.add(id_)
+        return Doc(id_, 0, self.draw.randrange(len(TEXTS)), None)
 
     def _reissued(self) -> list[Doc]:
         """Return a newer version of some news; [] if there is no news."""
@@ -558,8 +566,9 @@ class History:
 
     def _is_whole_in(self, file: File, in_rows: set[tuple[str, int]]) -> bool:
         """Return whether all documents of a file have rows, but for news that was under embargo or has versions."""
-        counts = Counter(doc.id for one in [*self.files, *(one for one, _ in self.ended)] for doc in one.docs)
-        needed = (doc.key for doc in file.docs if doc.release is None and counts[doc.id] == 1)
+        files = [*self.files, *(one for one, _ in self.ended)]
+        counts = Counter(doc.id for one in files for doc in one.docs if doc.version)
+        needed = (doc.key for doc in file.docs if doc.release is None and (not doc.version or counts[doc.id] == 1))
         return all(key in in_rows for key in needed)
 
     def _wrong_documents(
@@ -579,7 +588,8 @@ class History:
         self.withheld -= {*self._replaced(blocked)}
         rows = defaultdict[str, list[int]](list)
         for id_, version in in_rows:
-            rows[id_].append(version)
+            if version:
+                rows[id_].append(version)
         yield from (f"{id_} has rows of the versions {found}" for id_, found in rows.items() if len(found) > 1)
         for id_, docs in by_id.items():
             readable = [pair for pair in docs if pair[0].version and self._is_readable(pair[1], blocked)]
@@ -628,7 +638,7 @@ class History:
     def _may_be_replaced(self, key: tuple[str, int]) -> bool:
         """Return whether a run since the last check may have seen a newer version of news."""
         files = [*self.files, *(file for file, _ in self.ended[self._n_ended :])]
-        return any(doc.id == key[0] and doc.version > key[1] for file in files for doc in file.docs)
+        return bool(key[1]) and any(doc.id == key[0] and doc.version > key[1] for file in files for doc in file.docs)
 
     def _is_free_to_tag(self, doc: Doc) -> bool:
         return not doc.is_canceled and (doc.release is None or doc.release <= self.clock)
@@ -773,7 +783,8 @@ class NewsHistory(History):
         docs = defaultdict[str, list[tuple[Doc, File]]](list)
         for file in self.files:
             for doc in file.docs:
-                docs[doc.id].append((doc, file))
+                if doc.version:
+                    docs[doc.id].append((doc, file))
         several = [found[0][0] for found in docs.values() if len({file.path for _, file in found}) > 1]
         if not several:
             return ""
@@ -792,6 +803,8 @@ class NewsHistory(History):
 
     def _docs(self) -> list[Doc]:
         n = self.draw.choice([1, 1, 2])
+        if self.draw.random() < 0.3:
+            return [self._plain() for _ in range(n)]
         docs = [Doc(f"urn:{self._new()}", 100, self.draw.randrange(len(TEXTS)), self._release()) for _ in range(n)]
         return docs if self.draw.random() < 0.7 else docs + self._reissued()
 

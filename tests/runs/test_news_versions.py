@@ -114,7 +114,8 @@ def test_processes_write_what_the_process_itself_does(model, folder, out, monkey
     assert (out / "_versions-00000.bin").read_bytes() == (out.with_name("alone") / "_versions-00000.bin").read_bytes()
 
 
-def test_rows_of_documents_without_versions_are_never_touched(model, tmp_path, out):
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_rows_of_documents_without_versions_are_never_touched(model, tmp_path, out, block_bytes):
     write_items(tmp_path / "in" / "a.jsonl", [item("urn:1", 1)])
     write_items(tmp_path / "in" / "a2.jsonl", [{"id": "urn:1", "text": "wheat"}])
     (tmp_path / "in" / "a.rss").write_text(
@@ -123,13 +124,22 @@ def test_rows_of_documents_without_versions_are_never_touched(model, tmp_path, o
     )
     write_items(tmp_path / "in" / "b.jsonl", [item("urn:1", 2)])
     plain = make_archive(tmp_path / "in" / "c.jsonl", 5)
-    summary = run(model, [tmp_path / "in"], out, read=READ._replace(block_bytes=1))
+    summary = run(model, [tmp_path / "in"], out, read=READ._replace(block_bytes=block_bytes))
     n_plain = sum('"id": "0-' in line for line in plain.read_text().splitlines())
     assert [tags.id for tags in read_tags(out)].count("urn:1") == 3
     assert summary.counts.tagged == 3 + n_plain
     assert [(os.path.basename(one["source"]), one["position"]) for one in rejected(out) if "left_out" in one] == [
         ("a.jsonl", 1)
     ]
+
+
+@pytest.mark.parametrize("version", ["0", 0])
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_version_0_without_a_date_is_a_version(model, tmp_path, out, version, block_bytes):
+    write_items(tmp_path / "in" / "a.jsonl", [{"uri": "urn:1", "version": version, "body_text": "Wheat rose."}])
+    write_items(tmp_path / "in" / "b.jsonl", [{"uri": "urn:1", "version": "2", "body_text": "Wheat fell."}])
+    summary = run(model, [tmp_path / "in"], out, read=READ._replace(block_bytes=block_bytes))
+    assert (summary.counts.tagged, len(rejected(out))) == (1, 1)
 
 
 def test_an_archive_without_news_has_no_file_of_versions(model, tmp_path, out):

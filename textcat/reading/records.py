@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 #: too.
 Checkpoint: TypeAlias = tuple[int, ...]
 START_OVER = "start again with --restart"  # how to begin a run of `textcat tag` again, for error messages
-#: The version of records without versions.
-NO_VERSION = (0, -1)
+#: The version of records without versions; no number of a version is negative.
+NO_VERSION = (-1, -1)
 # Kinds of faults after which the same file may be readable later.
 _PASSING = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DANGLING, FaultKind.UNLISTED})
 _OF_ALL = _PASSING | {FaultKind.LINK}

@@ -32,8 +32,8 @@ def without_superseded(
     """Yield items, with Rejections in place of older versions, and of news that is left out (as canceled, for example).
 
     Of several records with the same id, only the one with the highest version is kept; of equal versions, the last one.
-    With `all_versions`, older versions are kept, too. The version of each record that has one is appended to the list
-    `versions`, in the order of the records.
+    A record without a version is kept in any case. With `all_versions`, older versions are kept, too. The version of
+    each record that has one is appended to the list `versions`, in the order of the records.
     """
     items = list(items)
     newest: dict[str, Record] = {}
@@ -47,9 +47,10 @@ def without_superseded(
             yield item
             continue
         reason, state = item.left_out, VersionState.LEFT_OUT if item.left_out else VersionState.READ
-        if (winner := newest.get(item.id, item)) is not item:
+        has_version = item.version != NO_VERSION
+        if has_version and (winner := newest.get(item.id, item)) is not item:
             reason, state = superseded_reason(item.id, bool(winner.left_out)), VersionState.OLDER
-        if versions is not None and item.version != NO_VERSION:
+        if has_version and versions is not None:
             versions.append(ItemVersion(item.id, item.version, item.source, item.position, state))
         due = item.due if state is VersionState.LEFT_OUT else None
         yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT, due=due) if reason else item

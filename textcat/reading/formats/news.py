@@ -120,11 +120,10 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
         raise left_out("has no text, as its content is elsewhere or empty")
     elif not (texts["title"] or texts["body"]):
         texts["body"] = texts["slugline"]
-    number = int(version) if version.isdecimal() and len(version) < 20 else 0
-    updated = moment(iso_date(item.version_date) or date) if item.id else None
-    key = (
-        (number, -1 if updated is None else (updated - _YEAR_1) // timedelta(microseconds=1)) if item.id else NO_VERSION
-    )
+    number = int(version) if version.isdecimal() and len(version) < 20 else None
+    updated = moment(iso_date(item.version_date) or date)
+    microseconds = -1 if updated is None else (updated - _YEAR_1) // timedelta(microseconds=1)
+    key = NO_VERSION if not item.id or (number is None and updated is None) else (number or 0, microseconds)
     subjects = list(dict.fromkeys(subject for subject in item.subjects if subject.topic))
     chosen = [subject for subject in subjects if not settings.topics_scheme or subject.is_of(settings.topics_scheme)]
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))

@@ -109,7 +109,7 @@ def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
         next(filter(None, dates), ""),
         _string(lower, "language"),
         _subjects(lower),
-        str(lower.get("version") or ""),
+        str(value) if (value := lower.get("version")) is not None else "",
         _string(lower, "pubstatus"),
         _string(lower, "embargoed") if lower.get("embargoed") is not None else None,
     )
