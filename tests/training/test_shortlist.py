@@ -187,6 +187,16 @@ def test_probabilities_are_as_often_right_as_they_say(many_topics, trained):
     assert probabilities.mean() == pytest.approx(right.mean(), rel=0.1)
 
 
+@pytest.mark.parametrize("n", [12, 60, 721])
+def test_probabilities_of_few_documents_add_up_to_about_the_number_of_topics(n):
+    news = textcat.open_corpus("newswire")
+    recipe = textcat.read_recipe("many-topics").with_settings("topics.shortlist=10")
+    tagger = textcat.train(textcat.Corpus.from_documents("few", news.train[:n]), recipe)
+    n_topics = sum(topic in tagger.topics for document in news.test for topic in document.topics)
+    expected = tagger.predict_proba(news.test).sum()
+    assert 0.3 * n_topics < expected < 1.4 * n_topics
+
+
 def test_learners_of_free_length_are_measured_in_their_units(many_topics):
     rows, labels, names, n = many_topics
     learner = Micra(mini_epochs=5)

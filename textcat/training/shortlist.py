@@ -46,7 +46,8 @@ _LEAST_WEIGHT = 0.3
 # a fortieth more of the topics of 6 to 20 documents than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
 INVERSE_PROPENSITY = 1.25
 # The evidence is weighed on one held-out document of ten, at most 20,000, for 2,500 topics, which are trained again.
-_HELD_OUT, _ONE_OF = 20_000, 10
+# If these are fewer than 1,000, others are held out in turn until there are 1,000, or all have been held out.
+_HELD_OUT, _ONE_OF, _LEAST_HELD_OUT = 20_000, 10, 1_000
 _SAMPLE = 2_500
 # The evidence of names alone is weighed by hiding the documents of this many topics, at most one of eight.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
@@ -379,6 +380,13 @@ class _ListedTopics:
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
+    def hold_out_more(self, held_out: np.ndarray, random: np.random.Generator) -> list[np.ndarray]:
+        """Return parts of about the same size as `held_out`, to hold out in turn; none if it is large enough."""
+        others = random.permutation(np.setdiff1d(self.groups, held_out))
+        size = max(len(held_out), 1)
+        n_parts = min(-(-(_LEAST_HELD_OUT - len(held_out)) // size), -(-len(others) // size))
+        return [np.sort(part) for part in np.array_split(others[: n_parts * size], n_parts)] if n_parts > 0 else []
+
     def hold_out(self, random: np.random.Generator) -> np.ndarray:
         """Return the positions of documents to hold out, drawn at random, of which none repeats another."""
         firsts = np.unique(self.groups)
@@ -475,6 +483,32 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     random = np.random.default_rng(seed)
     n_topics, held_out = topics.labels.shape[1], topics.hold_out(random)
     sample = np.sort(random.choice(n_topics, min(_SAMPLE, n_topics), replace=False))
+    parts = [_held_out_evidence(topics, sample, part) for part in (held_out, *topics.hold_out_more(held_out, random))]
+    kinds, size, target = (np.concatenate(of_parts) for of_parts in zip(*parts, strict=True))
+    n_listed = int(target.sum())
+    if FEWEST <= n_listed < len(target):
+        missing = inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
+        weights = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
+    else:
+        weights = [*_Evidence()[:8]]
+    scores = kinds @ weights[:-1] + weights[-1]
+    if 0 < n_listed < len(target):
+        odds = logistic_regression(np.column_stack([scores, size]), target)
+    else:
+        share = (n_listed + 0.5) / (len(target) + n_topics)
+        odds = [0.0, 0.0, float(np.log(share / (1 - share)))]
+    return _Evidence(*weights, *odds)
+
+
+def _held_out_evidence(
+    topics: _ListedTopics, sample: np.ndarray, held_out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the evidence for the sampled topics on shortlists of held-out documents, trained without these documents.
+
+    Three arrays have an entry for each such topic of each shortlist: the kinds of evidence, as in `_Evidence`, shape
+    (n_entries, 7); log(1 + size) of the topic; and whether the document has it.
+    """
+    n_topics = topics.labels.shape[1]
     is_held_out = np.zeros(topics.matrix.shape[0], bool)
     is_held_out[members_of(held_out, topics.groups)] = True
     labels = sp.csc_array(sp.diags_array((~is_held_out).astype(np.int8), dtype=None) @ topics.labels)
@@ -497,14 +531,8 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     )
     score += bias[column]
     target = are_labels(topics.labels.tocsr()[held_out], documents, column)
-    if not FEWEST <= target.sum() < len(target):
-        return _Evidence()
     size = np.log1p(np.diff(labels[: topics.n_documents].indptr))[column]
-    kinds = np.column_stack([similarity, similarity * size, score, score * size, name, name * size, size])
-    missing = inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
-    counted = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
-    scores = kinds @ counted[:-1] + counted[-1]
-    return _Evidence(*counted, *logistic_regression(np.column_stack([scores, size]), target))
+    return np.column_stack([similarity, similarity * size, score, score * size, name, name * size, size]), size, target
 
 
 def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
