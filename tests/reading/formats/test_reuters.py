@@ -113,6 +113,12 @@ def test_a_story_gives_its_id_zones_topics_date_and_part():
     assert document.zones["dateline"] == "BRISTOL, March 3 -"
 
 
+@pytest.mark.parametrize("end", ["&#5;&#5;&#5;F", " # date added by hand", " "])
+def test_a_date_ends_where_control_characters_or_a_remark_begin(end):
+    (document,) = parse(STORY.replace("</DATE>", f"{end}</DATE>"))
+    assert document.date == "1987-03-03T10:02:11.63"
+
+
 def test_entities_and_control_characters_are_decoded_and_unknown_entities_stay():
     (document,) = parse(STORY)
     assert document.zones["body"] == "Tin & gold rose.\n    More étain &unknown; & café."

@@ -155,7 +155,8 @@ def _labelled(
     name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings
 ) -> RecordContent:
     """Return a story's content, with labels if the settings ask for them; `topics` is that of the element TOPICS."""
-    zones, date = settings.filled(zones), iso_date(date)
+    # Some dates end in control characters, such as "&#5;", or in a remark: "# date added".
+    zones, date = settings.filled(zones), iso_date(re.split("[&#]", date, maxsplit=1)[0])
     if settings.labels is None:
         return RecordContent(name, zones, (), date)
     names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories have a topic twice
