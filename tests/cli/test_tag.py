@@ -372,6 +372,9 @@ def test_a_topic_that_drifts_is_marked(run, model):
     run("tag", model, "a.jsonl", "--out", "out")
     (line,) = [line for line in run.out.splitlines() if line.startswith("wheat ")]
     assert line.endswith("*")
+    in_table = re.findall(r"^\S.*? +(\d+) +\S+ +\S+( +\*)?$", run.out, re.MULTILINE)
+    n_without = int(re.search(r"(\d+) of \d+ topics have no document", run.out)[1])
+    assert n_without >= sum(n == "0" for n, _ in in_table) > 0
 
 
 def test_without_drift_there_is_no_column_of_it_and_it_is_said(run, model):

@@ -498,8 +498,8 @@ def _topic_rows(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     lines = []
     if summary.is_ranking:
         lines.append("The table counts the topics above their thresholds, as without --top and --all-topics.")
-    if len(table) < len(sizes):
-        lines.append(f"{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
+    if n_without := sum(not counts.topics[topic] for topic in sizes):
+        lines.append(f"{n_without} of {len(sizes)} topics have no document.")
     if drifting:
         other = "the archive may be about other things than the training documents were"
         lines.append(f"* {len(drifting)} of {len(sizes)} topics have {rate}: {other}.")
