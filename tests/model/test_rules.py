@@ -257,6 +257,19 @@ def test_replacements_of_all_tables_are_followed_together(text, expected):
     assert "".join(TOPICS[j] for j in np.flatnonzero(changed[0])) == expected
 
 
+def test_a_dict_may_have_its_fields_as_a_request_to_the_server_has_them(newswire_model, tmp_path):
+    tagger = textcat.load(newswire_model)
+    topic = tagger.topics[0]
+    (tmp_path / "rules.toml").write_text(f"{FARM}adds = {{ wheat = ['{topic}'] }}")
+    ruled = tagger.with_rules(tmp_path / "rules.toml")
+    text = "Wheat exports rose, and wheat prices, as traders of wheat said."
+    records = [{"text": text}, {"text": text, "desk": "farm"}, {"text": text, "fields": {"desk": "farm"}}]
+    plain, *of_farm = ([tag.topic for tag in tags] for tags in ruled.tag(records))
+    assert "wheat" in plain
+    assert topic not in plain
+    assert all(topic in topics for topics in of_farm)
+
+
 @pytest.mark.parametrize("pair", [("a", "Alpha"), ("Alpha", "a"), ("Alpha", "ALPHA")])
 @pytest.mark.parametrize("start", ["", FRENCH])
 @pytest.mark.parametrize("field", ["replace", "adds", "only_with", "never_with"])

@@ -66,7 +66,9 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
     fields = plain_record(document, "topics", True, False)
     record = _Fields(fields, f"Row {id_}" if id_ else f"Record {number}")
     date = str(record.value("date") or "")
-    return Document(id_, record.zones(_chosen(fields, text, trained_on)), date=date, fields=dict(fields))
+    further = fields.get("fields")  # as in requests to the server
+    all_fields = {**fields, **further} if isinstance(further, Mapping) else dict(fields)
+    return Document(id_, record.zones(_chosen(fields, text, trained_on)), date=date, fields=all_fields)
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
