@@ -224,6 +224,7 @@ def test_lists_of_classes_have_the_thresholds_of_their_indicator(kind, estimator
     assert of_lists.classes_.tolist() == [f"class {column}" for column in range(6)]
     assert np.array_equal(of_lists.thresholds_, of_indicator.thresholds_)
     assert np.array_equal(of_lists.predict(X), of_indicator.predict(X))
+    assert of_lists.score(X, as_lists(Y, kind)) == of_lists.score(X, Y) == of_indicator.score(X, Y) > 0
 
 
 def test_of_samples_of_one_class_any_column_says_whether_it_is_automatic():

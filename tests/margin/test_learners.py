@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_classifiers_train, check_estimator, estimator_checks_generator
@@ -187,6 +187,26 @@ def test_lists_of_labels_make_one_ranker_a_label(kind, container):
     assert learner.predict(X).tolist() == expected.predict(X).tolist()
 
 
+@every("kind", [list, tuple, set])
+@every("container", [list, pd.Series])
+@pytest.mark.parametrize("name", ["topic {}".format, int])
+def test_labels_are_scored_as_they_were_fitted(kind, container, name):
+    X, Y = rows(), indicator(n_topics=3)
+    lists = container([kind(name(topic) for topic in np.flatnonzero(row)) for row in Y])
+    weights = np.random.default_rng(2).random(len(Y))
+    learner, of_indicator = PAUM().fit(X, lists), PAUM().fit(X, Y)
+    assert learner.score(X[:60], lists[:60], weights[:60]) == of_indicator.score(X[:60], Y[:60], weights[:60])
+    assert learner.score(X, Y) == learner.score(X, sp.csr_array(Y)) == of_indicator.score(X, Y) > 0
+    # Alone, lists of numbers of one length would be taken for the rows of an array.
+    assert learner.score(X[:1], [kind(learner.classes_[learner.predict(X[:1])[0] > 0])]) == 1
+    assert learner.score(X[:1], [kind([*lists[0], name(7)])]) == 0  # a label that was not in training
+    search = GridSearchCV(PAUM(), {"tau_pos": [1, 10]}, cv=KFold(3), error_score="raise")
+    assert search.fit(X, lists).best_score_ == search.fit(X, Y).best_score_
+    for labels in (["topic 1"] * 80, lists[:79]):
+        with pytest.raises(ValueError, match=r"mix|inconsistent"):
+            learner.score(X, labels)
+
+
 def test_lists_of_numbers_are_labels_unless_they_are_an_indicator():
     assert PAUM().fit(rows(3), [[7, 9], [], [9]]).classes_.tolist() == [7, 9]
     assert PAUM().fit(rows(3), [[1, 0], [0, 0], [0, 1]]).classes_.tolist() == [0, 1]
@@ -244,6 +264,9 @@ def test_a_topic_without_positives_or_of_all_documents_is_trained_like_others():
         (sp.csc_array(indicator(n_rows=79)), "X has 80 rows and Y has 79"),
         (np.ones(79), "X has 80 rows and Y has 79"),
         (sp.csc_array((80, 0)), "Y has no column"),
+        (np.zeros((80, 0)), "Y has no column"),
+        ([[]] * 80, "y has only empty lists"),
+        ([set()] * 80, "y has only empty lists"),
         (np.linspace(0, 1, 80), "Unknown label type: continuous"),
         (None, "requires y to be passed"),
     ],

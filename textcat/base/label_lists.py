@@ -1,8 +1,10 @@
-"""Read lists of labels, one list per document, as the estimators accept them."""
+"""Read lists of labels, one list per document, as the estimators accept them, and compare predictions with them."""
 
 from typing import Any
 
 import numpy as np
+
+_LIST = list | tuple | set | frozenset | np.ndarray
 
 
 def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
@@ -18,6 +20,11 @@ def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
     -------
     indicator : sparse matrix of shape (n_documents, n_labels), 0 or 1
     labels : ndarray of shape (n_labels,), sorted
+
+    Raises
+    ------
+    ValueError
+        If all lists are empty.
     """
     if not _are_label_lists(y):
         return None
@@ -25,14 +32,45 @@ def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
     from sklearn.preprocessing import MultiLabelBinarizer
 
     binarizer = MultiLabelBinarizer(sparse_output=True)
-    return binarizer.fit_transform(y), binarizer.classes_
+    indicator = binarizer.fit_transform(y)
+    if not indicator.shape[1]:
+        raise ValueError("y has only empty lists; give at least one row a label")
+    return indicator, binarizer.classes_
+
+
+def accuracy(y: Any, predicted: Any, classes: np.ndarray, sample_weight: Any = None, *, lists: bool) -> float:
+    """Return the fraction of documents all of whose classes are predicted, and no others.
+
+    Parameters
+    ----------
+    y : array-like
+        The classes of the documents, in any form that the estimators accept.
+    predicted : ndarray of shape (n_documents,) or (n_documents, n_classes)
+        The result of `predict`.
+    classes : ndarray of shape (n_classes,)
+        The names of the columns of `predicted`.
+    sample_weight : array-like of shape (n_documents,), optional
+        How much each document counts.
+    lists : bool
+        Whether the estimator was fitted to lists of labels: then `y` has such lists, too, unless it has two dimensions,
+        as an indicator has.
+    """
+    from sklearn.metrics import accuracy_score
+    from sklearn.utils import check_consistent_length
+
+    check_consistent_length(y, predicted)
+    if lists and getattr(y, "ndim", 1) == 1 and all(isinstance(labels, _LIST) for labels in y):
+        is_right = [set(labels) == set(classes[row]) for labels, row in zip(y, predicted.astype(bool), strict=True)]
+        y, predicted = is_right, [True] * len(is_right)
+    return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 def _are_label_lists(y: Any) -> bool:
     if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
         return False
-    documents, kinds = list(y), list | tuple | set | frozenset | np.ndarray
-    if not documents or not all(isinstance(labels, kinds) for labels in documents):
+    documents = list(y)
+    if not documents or not all(isinstance(labels, _LIST) for labels in documents):
         return False
     named = any(isinstance(labels, set | frozenset) or any(isinstance(x, str) for x in labels) for labels in documents)
-    return named or len({len(labels) for labels in documents}) > 1
+    lengths = {len(labels) for labels in documents}
+    return named or len(lengths) > 1 or lengths == {0}

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from textcat.base.label_lists import indicator_of_lists
+from textcat.base.label_lists import accuracy, indicator_of_lists
 from textcat.base.parameters import is_whole
 from textcat.evaluation.promises import nearest_to_a_promise, promise_precision
 from textcat.evaluation.splitters import MultilabelStratifiedKFold
@@ -104,7 +104,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If a parameter or `y` is out of range, or the estimator does not return one score per class.
         """
         X, y, groups = indexable(X, y, groups)
-        y, labels, self.classes_ = _read_classes(y)
+        y, labels, self.classes_, self._fitted_to_lists = _read_classes(y)
         self.multilabel_ = y.ndim == 2
         precision = self._checked_precision()
         cv = MultilabelStratifiedKFold(self.cv) if self.multilabel_ and is_whole(2)(self.cv) else self.cv
@@ -155,6 +155,22 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the result of the estimator's `predict_proba`."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`: the fraction of samples of which the class, or every class, is right.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each sample counts.
+
+        Returns
+        -------
+        float
+        """
+        return accuracy(y, self.predict(X), self.classes_, sample_weight, lists=self._fitted_to_lists)
 
     def __sklearn_tags__(self) -> Any:
         tags, of_estimator = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -213,21 +229,21 @@ def _score_method(estimator: Any) -> str:
     )
 
 
-def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any]]:
-    """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), and the classes."""
+def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any], bool]:
+    """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), the classes, and if y has lists."""
     if y is None:
         raise ValueError("PrecisionThresholds requires y to be passed, but the target y is None")
     if (of_lists := indicator_of_lists(y)) is not None:
-        return of_lists[0].toarray(), sp.csc_array(of_lists[0]), of_lists[1]
+        return of_lists[0].toarray(), sp.csc_array(of_lists[0]), of_lists[1], True
     check_classification_targets(y)
     if type_of_target(y, input_name="y") == "multilabel-indicator":
         indicator = y.toarray() if sp.issparse(y) else np.asarray(y)
-        return indicator, sp.csc_array(indicator), np.arange(indicator.shape[1])
+        return indicator, sp.csc_array(indicator), np.arange(indicator.shape[1]), False
     y = column_or_1d(y, warn=True)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has less than two classes: {classes.tolist()}; training needs more than one class")
-    return y, sp.csc_array(codes[:, None] == np.arange(len(classes))), classes
+    return y, sp.csc_array(codes[:, None] == np.arange(len(classes))), classes, False
 
 
 def _no_promise(precision: NDArray[np.float64], confidence: float, labels: sp.csc_array) -> str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.base.label_lists import indicator_of_lists
+from textcat.base.label_lists import accuracy, indicator_of_lists
 from textcat.base.parameters import Parameters, is_whole
 from textcat.base.sigmoid import expit
 from textcat.margin import rules
@@ -84,10 +84,11 @@ def _describe(learner: "type[MarginClassifier]") -> str:
     return "\n".join([summary, "", *filter(None, parts), "", *sources])
 
 
-def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray], np.ndarray, bool]:
-    """Return the numbers of each topic's positive rows, the classes, and whether a row of y may have several topics.
+def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray], np.ndarray, bool, bool]:
+    """Return the numbers of each topic's positive rows, the classes, and two facts about y.
 
-    `estimator` is the name of the class for the message of the ValueError if y is None.
+    These are whether a row of y may have several topics, and whether y has lists of labels. `estimator` is the name of
+    the class for the message of the ValueError if y is None.
     """
     if y is None:
         raise ValueError(f"This {estimator} estimator requires y to be passed, but the target y is None")
@@ -95,15 +96,16 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
     if (of_lists := indicator_of_lists(y)) is not None:
         y, names = of_lists
     labels = y if sp.issparse(y) else np.asarray(y)
-    if sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1):
+    if sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] != 1):
         labels = sp.csc_array(labels)
         _check_length(labels, n_rows)
         if not labels.shape[1]:
             raise ValueError("Y has no column; an indicator Y needs one for each topic")
         if labels.nnz and not np.isin(labels.data, (0, 1)).all():
             raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
-        return rows_by_column(labels), np.arange(labels.shape[1]) if names is None else names, True
-    return *_read_classes(labels, n_rows), False
+        classes = np.arange(labels.shape[1]) if names is None else names
+        return rows_by_column(labels), classes, True, names is not None
+    return *_read_classes(labels, n_rows), False, False
 
 
 def _read_classes(y: np.ndarray, n_rows: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -404,7 +406,9 @@ class MarginClassifier(Parameters):
         -------
         list of Problem
         """
-        positives, self.classes_, self.multilabel_ = _read_labels(y, X.shape[0], type(self).__name__)
+        positives, self.classes_, self.multilabel_, self._fitted_to_lists = _read_labels(
+            y, X.shape[0], type(self).__name__
+        )
         not_used = _read_left_out(left_out, (X.shape[0], len(positives)), multilabel=self.multilabel_)
         both = zip(positives, not_used, strict=True)
         positives = [np.setdiff1d(rows, out, assume_unique=True) if len(out) else rows for rows, out in both]
@@ -528,9 +532,7 @@ class MarginClassifier(Parameters):
         -------
         float
         """
-        from sklearn.metrics import accuracy_score
-
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        return accuracy(y, self.predict(X), self.classes_, sample_weight, lists=self._fitted_to_lists)
 
     def get_metadata_routing(self) -> Any:
         """Return the MetadataRequest that scikit-learn's metadata routing reads.
