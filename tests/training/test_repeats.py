@@ -86,6 +86,13 @@ def test_nothing_is_promised_about_labels_by_chance(corpus, recipe):
         textcat.train(corpus, recipe.with_settings(["promise.precision=0.8", "promise.confidence=0.8"]))
 
 
+def test_nothing_is_promised_if_too_few_documents_differ_to_hold_repeats_out_together(recipe):
+    asked = recipe.with_settings(["promise.precision=0.9"])
+    for n, reason in ((19, "19 of 38 training documents repeat earlier ones"), (20, "No promise of")):
+        with pytest.raises(TextcatError, match=reason):
+            textcat.train(corpus_of(documents(n)), asked)
+
+
 def test_a_group_is_no_more_evidence_for_a_promise_than_one_document():
     """Ten documents of a topic are too few for a promise, also if each has been reprinted nine times."""
     rng, words = np.random.default_rng(0), [f"word{i}" for i in range(300)]

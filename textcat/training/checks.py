@@ -47,8 +47,9 @@ def check_training(
 
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
-    the recipe cannot be followed, support documents are to be kept although the recipe has a shortlist (scores only the
-    topics nearest to a document), or the model is to be updatable and two documents have the same id.
+    the recipe cannot be followed, it asks for promises and too few documents differ, support documents are to be kept
+    although the recipe has a shortlist (scores only the topics nearest to a document), or the model is to be updatable
+    and two documents have the same id.
 
     The result is "none", "ids" or "texts", as in the argument `keep_support` of `textcat.train`.
     """
@@ -56,6 +57,8 @@ def check_training(
     if rows_dir is not None:
         check_target(rows_dir)
     recipe.check()
+    if recipe.promise.is_asked:
+        _check_promise(corpus)
     kept = checked_keep_support(keep_support)
     if kept is None:  # data that makes a model much larger is kept only on request
         few = len(corpus.train) <= MOST_KEPT
@@ -73,6 +76,17 @@ def check_training(
                 "their ids: give each its own."
             )
     return kept
+
+
+def _check_promise(corpus: Corpus) -> None:
+    """Raise TextcatError if many documents repeat others, and so few differ that folds do not keep these together."""
+    if corpus.has_many_repeats and not corpus.groups_repeats:
+        n, n_different = len(corpus.train), len(corpus.train) - corpus.n_repeats
+        raise TextcatError(
+            f"Corpus {corpus.name} is too small for promises: {corpus.n_repeats:,} of {n:,} training documents repeat "
+            f"earlier ones, and with {n_different} different ones, each is tested by rankers that saw its repeats: "
+            "give at least 20 different documents, or give up promises."
+        )
 
 
 def _check_any_topic(corpus: Corpus) -> None:
