@@ -242,7 +242,7 @@ def test_a_page_has_the_table_the_notes_the_picture_and_how_it_was_run(reproduce
     assert (tmp_path / "pages" / "toy-slope.svg").read_text() == PICTURE
     measured = page.splitlines()[-1]
     assert re.match(r"Measured: date: \d{4}-\d\d-\d\d; command: `textcat reproduce toy-table-1 --jobs 1`; ", measured)
-    assert re.search(r"; processor: \S[^;]*; cores: \d+; ", measured)
+    assert re.search(r"; time in all: [^;]* s; processor: \S[^;]*; cores: \d+; ", measured)
 
 
 def test_a_page_names_the_rows_whose_data_are_missing_below_its_table(reproduce, tasks, tmp_path):

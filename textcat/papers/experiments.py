@@ -284,7 +284,8 @@ def _prose(path: Path, experiment: Experiment) -> str:
 def _page(result: Result, prose: str) -> str:
     """Return a page: title, prose, table, notes, rows whose data are missing, pictures, and how it was measured."""
     seconds = f"{result.seconds:.0f} s" if result.seconds >= 1 else "under 1 s"
-    facts = {"date": f"{result.finished:%Y-%m-%d}", "command": f"`{result.command}`", "time": seconds, **machine()}
+    date, command = f"{result.finished:%Y-%m-%d}", f"`{result.command}`"
+    facts = {"date": date, "command": command, "time in all": seconds, **machine()}
     missing = [row.label for row in result.rows if row.note and not row.figures]
     rows = [row for row in result.rows if row.label not in missing]
     heads, cells = zip(*columns(rows), strict=True)

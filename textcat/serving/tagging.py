@@ -166,8 +166,8 @@ async def tag_stream(model: Model, call: Call) -> None:
     """Tag a stream of JSON lines as they arrive: for each line, return a line of JSON, in the same order.
 
     Each line is like the body of `tag`; blank lines are skipped. For a line that cannot be read, return a line with
-    `error`; the stream continues. The whole stream is tagged by the same version of the model, even if the model is
-    replaced.
+    `error`; the stream continues until there are 1,000 more such lines than valid ones. The whole stream is tagged by
+    the same version of the model, even if the model is replaced.
     """
     await _Stream(served_model(call, model), call).run()
 
