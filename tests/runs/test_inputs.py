@@ -6,7 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from archive_runs import make_archive, run
+from archive_runs import make_archive, rows, run
 
 from textcat.base.errors import TextcatError
 from textcat.reading import ChangeKind, InputSettings
@@ -35,7 +35,7 @@ def test_a_folder_that_only_grows_while_it_is_read_is_told_of_and_loses_nothing(
     now = before + (path.parent / "b.jsonl").stat().st_size
     sizes = f"from {before:,} to {now:,} bytes"
     assert record.message.startswith(f"{path.parent} grew, {sizes}, while it was read: ")
-    assert "--restart" in record.message
+    assert "give the same command again" in record.message
     assert record.levelname == "WARNING"
     assert (summary.changed, summary.grown) == ((), (str(path.parent),))
     assert summary.counts.inputs == {str(path.parent): summary.counts.tagged}
@@ -82,8 +82,31 @@ def test_a_log_that_only_grows_is_read_as_it_was_at_the_start(model, tmp_path, c
     assert (summary.changed, summary.grown) == ((), (str(log),))
     (record,) = caplog.records
     sizes = f"from {len(LINES + half):,} to {len(LINES + half + 3 * added):,} bytes"
-    for part in (str(log), sizes, "600 documents", "--restart"):
+    for part in (str(log), sizes, "600 documents", "give the same command again"):
         assert part in record.message
+
+
+def test_the_documents_of_a_log_that_grows_again_are_counted_once(model, tmp_path, caplog):
+    log = tmp_path / "in" / "log.jsonl"
+    log.parent.mkdir()
+    (log.parent / "other.jsonl").write_bytes(LINES)
+    log.write_bytes(LINES)
+    run(model, [log.parent], tmp_path / "out", BLOCKS)
+    _append(log, b"".join(LINES.splitlines(keepends=True)[:100]))
+    caplog.clear()
+    summary = _run_while(lambda: _append(log, LINES), model, [log.parent], tmp_path / "out")
+    (change,) = summary.changes
+    assert change.grew
+    assert change.documents == summary.counts.tagged == len(rows(tmp_path / "out")) > 1200
+    assert run(model, [log.parent], tmp_path / "out", BLOCKS).counts.tagged == 600 + log.read_bytes().count(b"\n")
+
+
+def test_a_pipe_beside_a_log_that_grows_needs_a_new_run(model, tmp_path, monkeypatch):
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(LINES)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "wheat"}\n')))
+    summary = _run_while(lambda: _append(log, LINES), model, [log, "-"], tmp_path / "out")
+    assert "--restart" in str(summary.changes[0])
 
 
 @pytest.mark.parametrize("left", [0, 10_000])
@@ -97,7 +120,7 @@ def test_what_a_cut_input_lacks_is_told_by_documents_and_bytes(model, tmp_path, 
     n = LINES[:left].count(b"\n")
     assert change.documents == summary.counts.inputs[str(second)] == n
     assert change.missing == len(LINES) - sum(map(len, LINES.splitlines(keepends=True)[:n]))
-    for part in (str(second), f"{n:,} documents", f"at least {change.missing:,} bytes", "--restart"):
+    for part in (str(second), f"{n:,} documents", f"at least {change.missing:,} bytes", "the same command again"):
         assert part in str(change)
 
 

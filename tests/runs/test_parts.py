@@ -135,6 +135,19 @@ def test_parts_are_merged_into_the_folder_that_a_link_leads_to(three_parts, tmp_
     assert content(tmp_path / "real") == content(tmp_path / "plain")
 
 
+def test_a_part_of_an_input_that_grows_must_be_tagged_again(model, tmp_path, caplog):
+    path = make_archive(tmp_path / "a.jsonl", 60)
+    more = [b'{"text": "wheat"}\n']
+
+    def append(reached):
+        with path.open("ab") as file:
+            file.write(more.pop() if more else b"")
+
+    tag_part(model, [path], tmp_path / "out", "1/2", progress=append)
+    assert "a.jsonl grew" in caplog.text
+    assert "--restart" in caplog.text
+
+
 def test_a_merged_folder_grows_as_one_run_does(model, tmp_path):
     folder = make_news(tmp_path / "in", n_items=20, n_files=6)
     run(model, [folder], tmp_path / "whole", READ)

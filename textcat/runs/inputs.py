@@ -31,6 +31,7 @@ from textcat.reading import (
 
 log = logging.getLogger(__name__)
 
+AGAIN = "give the same command again"  # a remedy, as part of messages
 #: Libraries that read documents such as PDF: their versions are facts of a run that has such documents.
 READERS = ("lxml", "markdown_it_py", "pypdf", "python_docx", "trafilatura")
 _LOSSES = frozenset({FaultKind.ACCESS, FaultKind.CHANGED})
@@ -92,7 +93,8 @@ class InputChange(NamedTuple):
     change: Change
     documents: int  # documents of the input that were read
     missing: int | None  # lower bound of the bytes that could not be read; 0: unknown, None: all were read
-    start_over: str = START_OVER
+    start_over: str = START_OVER  # how to read all inputs anew
+    again: str = START_OVER  # how to read what was added to the input or is missing
 
     @property
     def grew(self) -> bool:
@@ -105,12 +107,14 @@ class InputChange(NamedTuple):
         if self.grew:
             return (
                 f"{self.name} grew{sizes} while it was read: its {self.documents:,} documents from the run's start "
-                f"are read, but not what was added; to read that, too, {self.start_over}."
+                f"are read, but not what was added; to read that, too, {self.again}."
             )
         became = f"{self.name} {_BECAME[self.change.kind]}{sizes} while it was read"
+        # A file that is restored after it was replaced has the size and time that it had at first.
+        remedy = self.start_over if self.change.kind is ChangeKind.REPLACED else self.again
         return (
             f"{became}: {self.documents:,} documents of it are read, and {self._loss}; restore it if need be, then "
-            f"{self.start_over}."
+            f"{remedy}."
         )
 
     @property
@@ -142,18 +146,19 @@ def warn_of_changes(
     documents: Mapping[str, int],
     missing: Mapping[str, int],
     start_over: str,
+    again: str,
 ) -> list[InputChange]:
     """Return the inputs that changed during the run, and log a warning for each.
 
     `documents` has the number of documents read from each input, and `missing` the number of bytes of the input that
-    could not be read. `start_over` is the part of the warning that says how to begin the run again.
+    could not be read. `start_over` and `again` are the remedies that the warning ends with, see `InputChange`.
     """
     changes = []
     for source in sources:
         change = _change(source, settings)
         if change is not None:
             name = source.name
-            changes.append(InputChange(name, change, documents.get(name, 0), missing.get(name), start_over))
+            changes.append(InputChange(name, change, documents.get(name, 0), missing.get(name), start_over, again))
             log.warning("%s", escape_undecodable(str(changes[-1])))
     return changes
 

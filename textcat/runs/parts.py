@@ -21,7 +21,7 @@ from textcat.runs.results import Counts
 from textcat.runs.shard_writer import EncodedBatch, counted_topics_path, score_bins_path
 
 PART = "--part"  # name of the setting of a run for the share of the inputs that it reads
-_AGAIN = "tag that part again with --restart"
+_TAG_AGAIN = "give the command of that part again with --restart"
 
 
 class Part(NamedTuple):
@@ -56,7 +56,7 @@ def read_parts(folders: Sequence[Path]) -> list[Part]:
         how = f"tag by --part {missing[0]}/{first.share.n}, and name its folder, too"
         raise TextcatError(f"{shown} {first.share.n} {'is' if len(missing) == 1 else 'are'} missing: {how}.")
     for part in parts:
-        check_output(part.log, _AGAIN)
+        check_output(part.log, _TAG_AGAIN)
     return parts
 
 
@@ -64,14 +64,14 @@ def _read_part(folder: Path) -> Part:
     journal = own_journal(folder) if folder.is_dir() else None
     if journal is None:
         raise TextcatError(f"{folder} has no part of a run: name folders that `textcat tag --part K/N` has written.")
-    log, is_damaged = replay(folder, journal, _AGAIN)
+    log, is_damaged = replay(folder, journal, _TAG_AGAIN)
     text = log.header.facts.get(PART)
     if not text:
         raise TextcatError(
             f"{folder} has a whole run, not a part: name folders that `textcat tag --part K/N` has written."
         )
     if is_damaged:
-        raise TextcatError(f"The journal in {folder} is damaged: {_AGAIN}.")
+        raise TextcatError(f"The journal in {folder} is damaged: {_TAG_AGAIN}.")
     if not log.generation.is_finished:
         raise TextcatError(f"The part in {folder}, {text}, is unfinished: give its command again, then merge.")
     return Part(Share.parse(text), log)

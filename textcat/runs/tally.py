@@ -8,7 +8,7 @@ from typing import Any
 
 from textcat.base.progress import peak_memory
 from textcat.reading import Batch, InputSettings
-from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, warn_of_changes
+from textcat.runs.inputs import AGAIN, InputChange, bytes_missing, documents_of_inputs, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import Counts, process_name
 
@@ -30,14 +30,11 @@ class RunTally:
     def followed(
         self,
         results: Generator[tuple[Batch, Any]],
-        settings: InputSettings,
-        start_over: str,
         after: Callable[[Batch, Any], object] = lambda batch, result: None,
     ) -> Generator[tuple[Batch, Any]]:
         """Yield batches with their results, of the class `BatchResult`, and count the documents of each by input.
 
         A result is added when the caller asks for the next one, and has therefore written it; then `after` is called.
-        At the end, a warning is logged for each input that changed meanwhile: `start_over` says how to begin again.
         """
         sources = self._state.sources
         with closing(results):
@@ -47,7 +44,16 @@ class RunTally:
                 self.add(batch, result)
                 self.show(batch)
                 after(batch, result)
-        self.changes = warn_of_changes(sources, settings, self.counts.inputs, self._missing, start_over)
+
+    def warn_of_changes(self, settings: InputSettings, start_over: str) -> None:
+        """Log a warning for each input that changed while it was read, once `counts` are final.
+
+        `start_over` says how to begin the run again.
+        """
+        log, inputs, missing = self._state.log, self.counts.inputs, self._missing
+        reads_changes = log is not None and log.header.files is not None and not self._state.is_part
+        again = AGAIN if reads_changes else start_over
+        self.changes = warn_of_changes(self._state.sources, settings, inputs, missing, start_over, again)
 
     def add(self, batch: Batch, result: Any) -> None:
         """Add the result of a batch."""

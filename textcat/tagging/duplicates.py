@@ -149,8 +149,10 @@ def _run(
         else:
             batches = read_batches(state.sources, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers, START_OVER)
-            results = tally.followed(mapped, settings, START_OVER, assignment.add)
+            results = tally.followed(mapped, assignment.add)
             written = write_shards(folder, state, PlainFile(SUFFIX), results, growing.remove, **limits)
+            tally.counts.add(written.removed)
+            tally.warn_of_changes(settings, START_OVER)
             is_whole = written.removed == Counts()
         if state.is_last and is_whole:
             assignment.write(out)

@@ -230,6 +230,7 @@ def _tag(
                 results = tagged_batches(plan, _batches_left(plan, state), workers, tally)
                 written = write_shards(out, state, form, results, None if is_part else growing.remove, **limits)
                 tally.run.counts.add(written.removed)
+                tally.run.warn_of_changes(plan.job.input, plan.start_over)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
                 if is_whole and not is_part and state.log is not None:
                     record_missing_sums(state.log, plan.sources)

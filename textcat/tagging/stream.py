@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from textcat.base.errors import TextcatError
 from textcat.reading import Rejection, read_batches
-from textcat.runs.inputs import total_size
+from textcat.runs.inputs import AGAIN, total_size
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.results import Counts
 from textcat.tagging.output import file_format
@@ -31,7 +31,7 @@ def tag_to_stream(
     progress after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict`, `lang`
     and `max_rejected`, as for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
     """
-    plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
+    plan = make_plan(model, inputs, **settings)._replace(start_over=AGAIN)
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     if plan.job.groups is not None:
@@ -51,4 +51,5 @@ def tag_to_stream(
                 on_rejection(rejection)
     stream.write(form.end())
     stream.flush()
+    tally.run.warn_of_changes(plan.job.input, plan.start_over)
     return tally.summary(0)

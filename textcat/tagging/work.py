@@ -40,7 +40,7 @@ def tagged_batches(
     raised if more documents are rejected than the plan allows.
     """
     results = ordered_map(partial(tag_batch, plan.job), batches, workers, plan.start_over)
-    with closing(tally.run.followed(results, plan.job.input, plan.start_over, tally.add)) as followed:
+    with closing(tally.run.followed(results, tally.add)) as followed:
         for batch, tagged in followed:
             refuse_faults(plan, tagged.rejections)
             yield batch, tagged

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
 from textcat.reading import Rejection, read_batches
-from textcat.runs.inputs import total_size
+from textcat.runs.inputs import AGAIN, total_size
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.results import Counts, kind_of_reason
 from textcat.runs.tally import RunTally
@@ -35,8 +35,6 @@ from textcat.tagging.work import refuse_faults, workers_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
 
 log = logging.getLogger(__name__)
-
-_AGAIN = "give the same command again"
 
 
 class WriteBackSummary(NamedTuple):
@@ -106,7 +104,7 @@ def write_back(
         batches = read_batches(files.sources(), plan.job.input)
         with (
             closing(NewsWriter(news_folder, files.states, files.to_copy)) as writer,
-            closing(ordered_map(partial(edit_batch, work), batches, workers, _AGAIN)) as results,
+            closing(ordered_map(partial(edit_batch, work), batches, workers, AGAIN)) as results,
         ):
             for batch, (tagged, blocks) in results:
                 rejections = [one for one in tagged.rejections if not copy_rest or one.is_fault]

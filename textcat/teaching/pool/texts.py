@@ -160,12 +160,13 @@ def _read_with_pieces(
     bar.show(completed=state.counts.records)
     tally = RunTally(state._replace(sources=reading.sources), reading.n_bytes)
     results = _read(reading, state, workers, start_over)
-    followed = tally.followed(results, reading.settings, start_over, after=lambda _, read: bar(read.counts.records))
+    followed = tally.followed(results, after=lambda _, read: bar(read.counts.records))
     with closing(followed):
         for batch, read in followed:
             if read.piece:  # written before the journal records the batch
                 _write_piece(pieces, tally.counts.tagged, read.piece)
             yield batch, read
+    tally.warn_of_changes(reading.settings, start_over)
 
 
 def _archive_in(folder: Path, log: Log) -> Archive:
