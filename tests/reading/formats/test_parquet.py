@@ -83,6 +83,22 @@ def test_a_table_without_texts_is_one_rejection(place, table, reason):
     assert (fault.position, fault.reason[: len(reason)]) == (0, reason)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ([2024], pyarrow.list_(pyarrow.int64())),
+        (["2024"], pyarrow.list_(pyarrow.string(), 1)),
+        ({"y": 2024}, pyarrow.struct({"y": pyarrow.int64()})),
+        ([("y", "2024")], pyarrow.map_(pyarrow.string(), pyarrow.string())),
+    ],
+)
+@pytest.mark.parametrize("date_field", ["date", "when.made"])
+def test_a_date_that_is_a_list_or_a_structure_is_none_as_in_json(place, value, kind, date_field):
+    table = pyarrow.table({"text": ["Tin rose."], date_field: pyarrow.array([value], kind)})
+    (record,) = place("parquet", written(table), date_field=date_field)
+    assert (record.zones, record.date) == ({"body": "Tin rose."}, "")
+
+
 def test_a_text_that_stands_in_many_rows_takes_the_memory_of_one(place):
     table = pyarrow.table({"text": pyarrow.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})
     data = written(table)

@@ -49,9 +49,8 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
         log_usual_names(source, which, settings)
-        # lists and numbers may be labels
-        others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)
-        texts = [name for name in which.used_names() if name not in others]
+        kinds = {name: _values(pa, table.schema_arrow.field(name).type) for name in which.used_names()}
+        texts = [name for name, kind in kinds.items() if _is_text(pa, kind)]  # labels and dates may be anything else
         # A text that is stored once may occur in many rows. Opening reads the metadata of all groups, once.
         repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
@@ -169,7 +168,8 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
         fields = {name: _plain(values[name][i], settings) for name in which.fields} if which.fields else None
-        date = "" if (when := _plain(values[which.date][i], settings)) is None else iso_date(str(when))
+        when = _plain(values[which.date][i], settings)
+        date = "" if when is None or isinstance(when, list | dict) else iso_date(str(when))
         if settings.labels is None:
             return RecordContent(name, zones, (), date, fields=fields)
         separator, answer = settings.topics_separator, _decoded(values[which.answer][i], settings)
