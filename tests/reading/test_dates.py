@@ -21,6 +21,11 @@ FORMS = {
     "Tue, 10 Jun 2003 04:00:00 GMT": "2003-06-10T04:00:00Z",
     "10 Jun 03 04:00 EST": "2003-06-10T04:00:00-05:00",
     "Thu, 1 Jan 1970 00:00:00 +0000 (UTC)": "1970-01-01T00:00:00+00:00",
+    "10 Jun 2003 04:00 PM": "2003-06-10T16:00:00",
+    "2024-10-27T02:30:00 CET": "2024-10-27T02:30:00",
+    "2024-10-27T02:30:00EST": "2024-10-27T02:30:00-05:00",
+    "2024-10-27 12:30 am GMT": "2024-10-27T00:30:00Z",
+    "2024-10-27 12:30p": "2024-10-27T12:30:00",
     "26-FEB-1987 15:01:01.01": "1987-02-26T15:01:01.01",
     "10 June 2003": "2003-06-10",
     "2024-01-01T24:00:00Z": "2024-01-02T00:00:00Z",
@@ -50,6 +55,11 @@ def test_what_is_no_date_that_is_known_stays_as_it_is(text):
 @pytest.mark.parametrize("text", ["2024-01-01T10:00:00+99:99", "2024-01-01T10:00+2400", "2024-01-01T10:00:61Z"])
 def test_an_impossible_zone_or_second_is_no_time(text):
     assert (moment(text), time_of(text), month_of(text)) == (None, None, "2024-01")
+
+
+def test_a_time_outside_of_the_years_1_to_9999_in_utc_is_the_first_or_last_one():
+    assert moment("0001-01-01T00:00:00+01:00") == datetime(1, 1, 1, tzinfo=timezone.utc)
+    assert moment("9999-12-31T23:59:59-12:00") == datetime.max.replace(tzinfo=timezone.utc)
 
 
 def test_a_time_whose_zone_has_seconds_is_written_in_utc():

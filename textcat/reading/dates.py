@@ -7,9 +7,10 @@ from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 
 _TIME = r"(?P<hour>\d\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d|60)(?P<part>[.,]\d+)?)?"
+_TIME += r"(?:\s*(?P<half>[AaPp][Mm]?)\b)?"
 _NUMBERS = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
+    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
     re.ASCII,
 )
 _WORDS = re.compile(
@@ -17,7 +18,7 @@ _WORDS = re.compile(
     rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?(?:\s+\([^()]*\))?)?",
     re.ASCII,
 )
-_PARTS = "year", "month", "day", "hour", "minute", "second", "part", "zone"
+_PARTS = "year", "month", "day", "hour", "minute", "second", "part", "half", "zone"
 _MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
 _MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 # The time zones of RFC 822; other names are ambiguous.
@@ -38,7 +39,9 @@ def iso_date(text: str) -> str:
     match = (_NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)) if len(text) <= _LONGEST else None
     if not match:
         return text
-    year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
+    year, month, day, hour, minute, second, part, half, zone = match.group(*_PARTS)
+    if half and int(hour) <= 12:
+        hour = f"{int(hour) % 12 + 12 * (half[0] in 'Pp'):02}"
     is_end = hour == "24" and not any(map(int, (minute, second or 0, (part or ".0")[1:])))  # midnight at a day's end
     date = _iso_day(year, month, day, is_end)
     hour = "00" if is_end else hour
@@ -94,12 +97,12 @@ def _time_and_zone(date: str) -> tuple[datetime, str] | None:
     if short := _SHORT.fullmatch(date):
         date = f"{short[1]}-{short[2] or '01'}-01"
     match = _NUMBERS.fullmatch(date)
-    if not match:
+    if not match or match["half"]:
         return None
-    year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
+    year, month, day, hour, minute, second, part, _, zone = match.group(*_PARTS)
     time = int(hour or 0), int(minute or 0), min(int(second or 0), 59)  # 59 in place of a leap second
     try:
-        return datetime(int(year), int(month), int(day), *time, int(f"{(part or '')[1:7]:0<6}")), zone or ""
+        return datetime(int(year), int(month), int(day), *time, int(f"{(part or '')[1:7]:0<6}")), _zone(zone)
     except ValueError:
         return None
 
@@ -108,7 +111,8 @@ def _time_and_zone(date: str) -> tuple[datetime, str] | None:
 def moment(date: str) -> datetime | None:
     """Parse a date in ISO 8601; return None for any other text.
 
-    A date without a time is the first second of the day, and a date without a time zone is in UTC.
+    A date without a time is the first second of the day, and a date without a time zone is in UTC. A time before year 1
+    or after year 9999 in UTC is the first or the last one that Python can hold.
     """
     parsed = _time_and_zone(date)
     if parsed is None:
@@ -117,7 +121,7 @@ def moment(date: str) -> datetime | None:
     try:
         return (time - _offset(zone) if zone else time).replace(tzinfo=timezone.utc)
     except OverflowError:
-        return None
+        return (datetime.min if time.year == 1 else datetime.max).replace(tzinfo=timezone.utc)
 
 
 def with_zone(date: str, zone: str) -> str:

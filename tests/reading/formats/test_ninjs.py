@@ -11,7 +11,7 @@ from news_items import THIRD_NINJS as THIRD
 from read_sources import ids, read
 
 from textcat import open_corpus
-from textcat.reading import Record, Rejection, find_sources
+from textcat.reading import FaultKind, Record, Rejection, find_sources
 from textcat.reading.input_settings import InputSettings
 
 
@@ -87,6 +87,9 @@ def test_embargoes_hold_until_their_date(folder):
     [
         ("2024-05-01T10:00:00", "2024-05-01T10:00:00-12:00"),
         ("1 May 2024 10:00 CEST", "2024-05-01T10:00:00-12:00"),
+        ("2024-05-01T10:00:00 CEST", "2024-05-01T10:00:00-12:00"),
+        ("2024-05-01T10:00:00 EST", "2024-05-01T10:00:00-05:00"),
+        ("2024-05-01 02:30 PM", "2024-05-01T14:30:00-12:00"),
         ("2024-05-01", "2024-05-01T00:00:00-12:00"),
         ("2024-05-01T10:00:00+02:00", "2024-05-01T10:00:00+02:00"),
     ],
@@ -99,6 +102,32 @@ def test_an_embargo_without_a_time_zone_ends_when_its_time_has_passed_everywhere
     assert (until in rejection.reason, rejection.due) == (True, end)
     monkeypatch.setattr(time, "time", lambda: end)
     assert ids(read("a.json")) == [FIRST["uri"]]
+
+
+@pytest.mark.parametrize("embargoed", [False, 0, [], {}, "0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00"])
+def test_what_is_no_embargo_or_lies_before_year_1_holds_nothing(folder, embargoed):
+    (folder / "a.json").write_text(json.dumps({**FIRST, "embargoed": embargoed}))
+    assert ids(read("a.json")) == [FIRST["uri"]]
+
+
+@pytest.mark.parametrize("embargoed", ["9999-12-31T23:59:59", "9999-12-31T23:59:59-01:00"])
+def test_an_embargo_may_end_after_year_9999(folder, embargoed):
+    (folder / "a.json").write_text(json.dumps({**FIRST, "embargoed": embargoed}))
+    (rejection,) = read("a.json")
+    assert (rejection.kind, "until 9999" in rejection.reason) == (FaultKind.LEFT_OUT, True)
+
+
+@pytest.mark.parametrize(
+    ("embargoed", "told"),
+    [
+        *(("1714557600", "'1714557600'"), (1714557600, "'1714557600'"), (True, "'true'"), ([1], "'[1]'")),
+        *(("next Monday", "'next Monday'"), ("2024-13-01", "'2024-13-01'"), ("x" * 999, f"'{'x' * 80}'")),
+    ],
+)
+def test_an_embargo_that_is_no_date_is_an_error_with_its_value(folder, embargoed, told):
+    (folder / "a.json").write_text(json.dumps({**FIRST, "embargoed": embargoed}))
+    (rejection,) = read("a.json")
+    assert (rejection.kind, f" {told}" in rejection.reason) == (FaultKind.CONTENT, True)
 
 
 def test_events_and_items_without_text_are_left_out_by_name(folder):

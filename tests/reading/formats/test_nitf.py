@@ -4,7 +4,7 @@ from news_items import NITF
 from read_sources import ids, read
 
 from textcat import open_corpus
-from textcat.reading import InputSettings, find_sources
+from textcat.reading import FaultKind, InputSettings, find_sources
 
 
 def test_a_story_gives_its_texts_date_language_and_subjects(folder):
@@ -37,6 +37,15 @@ def test_an_embargo_is_the_date_of_release(folder):
     (folder / "b.xml").write_text(NITF.replace('status="usable"', 'status="withheld"'))
     assert "embargo until 2999-01-01" in read("a.xml")[0].reason
     assert "withheld" in read("b.xml")[0].reason
+
+
+def test_an_embargo_that_is_no_date_is_an_error_and_one_that_has_ended_is_none(folder):
+    for name, norm in {"a": "soon", "b": "20010101T000000Z"}.items():
+        release = NITF.replace("<du-key", f'<date.release norm="{norm}"/><du-key')
+        (folder / f"{name}.xml").write_text(release.replace('status="usable"', 'status="Embargoed"'))
+    (rejection,) = read("a.xml")
+    assert (rejection.kind, "'soon'" in rejection.reason) == (FaultKind.CONTENT, True)
+    assert ids(read("b.xml")) == ["tin-1"]
 
 
 def test_a_paragraph_that_stands_twice_is_read_once(folder):

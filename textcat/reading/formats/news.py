@@ -18,6 +18,7 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import NO_VERSION, RecordContent
 
 _LAST_ZONE = "-12:00"  # when a time has passed there, it has passed everywhere
+_SHOWN = 80  # maximum characters of an embargo in messages
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # scheme of the creators of tags written by this package
 _ZONES = ("title", "slugline", "abstract", "body")
@@ -98,14 +99,16 @@ class NewsItem(NamedTuple):
     subjects: Iterable[Subject] = ()
     version: str = ""  # version, a whole number
     status: str = ""  # status of publication, such as "usable", "stat:canceled" or a URI
-    embargo: str | None = None  # date of its release; "": unknown, until the publisher says so; None: no embargo
+    #: Date of its release; "": unknown, until the publisher says so; None: no embargo, unless that is its status.
+    embargo: str | None = None
     version_date: str = ""  # orders versions with the same number; "": use its date
 
 
 def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
-    """Convert a news item to the content of a record; raise UnreadableError if it has no text.
+    """Convert a news item to the content of a record.
 
     If it has no body, its abstract becomes the body. A canceled item, or one under embargo, is marked as left out.
+    UnreadableError is raised if the item has no text, or an embargo that is no date.
     """
     texts = {zone: mark_surrogates(item.texts.get(zone, "")).strip() for zone in _ZONES}
     for zone in ("title", "slugline"):
@@ -113,7 +116,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     if not texts["body"]:
         texts["body"], texts["abstract"] = texts["abstract"], ""
     version, date, language = item.version.strip(), iso_date(mark_surrogates(item.date)), mark_surrogates(item.language)
-    reason, due = _left_out(item.status, item.embargo)
+    reason, due = _left_out(item.status, item.embargo and item.embargo.strip())
     if reason:
         reason = f"{reason}, so it is left out"
     elif not any(texts.values()):
@@ -142,16 +145,23 @@ def left_out(why: str, always: str = "") -> UnreadableError:
 
 
 def _left_out(status: str, embargo: str | None) -> tuple[str, float | None]:
-    """Return why an item is left out (or ""), and when its embargo ends, if that is known."""
+    """Return why an item is left out (or ""), and when its embargo ends, if that is known.
+
+    UnreadableError is raised if the embargo is neither a date nor "".
+    """
     said = re.split("[/#:]", status.strip().lower())[-1]
-    if said in _REASONS:
+    if said in _REASONS and not (said == "embargoed" and embargo):
         return _REASONS[said], None
     if embargo is None:
         return "", None
+    if not embargo:
+        return _REASONS["embargoed"], None
     until = with_zone(iso_date(embargo), _LAST_ZONE)
     release = moment(until)
     if release is None:
-        return _REASONS["embargoed"], None
+        raise UnreadableError(
+            f"has the embargo {embargo[:_SHOWN]!r}, which is no date: write it like 2024-05-01T10:00:00Z, or remove it"
+        )
     if (due := release.timestamp()) <= time.time():
         return "", None
     return f"{_REASONS['embargoed']} until {until}", due

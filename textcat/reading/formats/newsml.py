@@ -43,7 +43,7 @@ def _content(item: Any, opening: Opening, settings: InputSettings) -> RecordCont
         attribute(declared, "FormalName") or language or language_of(item) or opening.language,
         list(_subjects(item)) if settings.labels is not None or settings.fields else (),
         line_of(child(named, "RevisionId")),
-        "" if is_embargo else status,
+        status,
         line_of(change) if is_embargo else None,
     )
     return news_content(said, settings)

@@ -111,9 +111,14 @@ def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
         _subjects(lower),
         str(value) if (value := lower.get("version")) is not None else "",
         _string(lower, "pubstatus"),
-        _string(lower, "embargoed") if lower.get("embargoed") is not None else None,
+        _embargo(lower.get("embargoed")),
     )
     return news_content(item, settings)
+
+
+def _embargo(value: Any) -> str | None:
+    """Return an embargo as text; None if there is none: null, false, 0, or an empty list or object."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode() if value else None
 
 
 def _string(fields: Mapping[str, Any], name: str) -> str:

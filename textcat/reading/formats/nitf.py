@@ -49,15 +49,14 @@ def _content(nitf: Any, opening: Opening, settings: InputSettings) -> RecordCont
         release,
         attribute(child(head, "pubdata"), "date.publication"),
     ]
-    status, key = attribute(about, "management-status"), child(about, "du-key")
     item = NewsItem(
         attribute(child(about, "doc-id"), "id-string"),
         nitf_texts(nitf),
         next(filter(None, dates), "") or attribute(child(nitf, "body", "body.head", "dateline", "story.date"), "norm"),
         nitf_language(nitf) or opening.language,
         list(_subjects(head, about)) if settings.labels is not None or settings.fields else (),
-        attribute(key, "version"),
-        "" if status == "embargoed" and release else status,
+        attribute(child(about, "du-key"), "version"),
+        attribute(about, "management-status"),
         release or None,
     )
     return news_content(item, settings)
