@@ -1,5 +1,6 @@
 """Streams of bytes: unpacked, bounded, and damaged ones told of."""
 
+import codecs
 import gzip
 import io
 import os
@@ -53,6 +54,28 @@ def test_of_what_is_cut_off_the_records_before_are_given_and_the_rest_is_one_rej
 def test_a_damaged_gzip_is_rejected_from_where_it_is(folder, data, reason):
     (folder / "a.jsonl.gz").write_bytes(data)
     assert reason in faults(read("a.jsonl.gz"))[-1].reason
+
+
+@pytest.mark.parametrize("name", [f"a{form}{ending}" for ending in COMPRESSIONS for form in (".jsonl", ".csv", ".txt")])
+def test_an_empty_file_with_the_name_of_a_compressed_one_is_damaged(folder, name):
+    (folder / name).write_bytes(b"")
+    (folder / "b.jsonl").write_bytes(LINES)
+    found = read(name, "b.jsonl")
+    (fault,) = faults(found)
+    assert (fault.source, fault.kind, len(found)) == (name, FaultKind.DAMAGE, 51)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\n", codecs.BOM_UTF8])
+def test_an_empty_file_of_json_is_damaged_but_not_one_of_json_lines(folder, data):
+    (folder / "a.json").write_bytes(data)
+    (folder / "a.jsonl").write_bytes(data)
+    (fault,) = read("a.json")
+    assert (fault.source, fault.kind, read("a.jsonl")) == ("a.json", FaultKind.DAMAGE, [])
+
+
+def test_json_may_follow_many_blank_lines(folder):
+    (folder / "a.json").write_bytes(b"\n" * 100_000 + b'{"id": "1", "text": "Tin rose."}')
+    assert ids(read("a.json")) == ["1"]
 
 
 def test_zeros_behind_a_compressed_file_are_no_fault(folder):

@@ -114,14 +114,15 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
     """Return a stream of the unpacked bytes if a stream is compressed; otherwise return the stream itself.
 
     The first bytes decide, not the name, because servers may unpack a file but keep its name. If the name is that of a
-    compressed file, and the first bytes are binary but not the magic bytes of any compression, reading raises an error.
+    compressed file, and there are no bytes, or they are binary but not the magic bytes of any compression, reading
+    raises an error.
     """
     # A pipe that sends a short line may send nothing more for a long time.
     head, lower = stream.peek(_MAGIC_LENGTH, until=LINE_END), name.lower()
     for compression in COMPRESSIONS:
         named = lower.endswith(compression.endings)
         if compression.magic.match(head) or (
-            named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
+            named and (not head or (_BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))))
         ):
             break
     else:
@@ -146,9 +147,11 @@ class _Unpacking:
     def pieces(self) -> Iterator[bytes]:
         """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
 
-        EOFError is raised if the packed data are cut off.
+        EOFError is raised if the packed data are cut off, or there are none.
         """
         self._data = self._source.read(STEP)
+        if not self._data:
+            raise EOFError("it is empty")
         while self._data:
             member = self._member()
             if self._is_warc is None:

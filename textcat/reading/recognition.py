@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError
 from textcat.reading.columns import has_usual_name, usual_name
 from textcat.reading.compression import plain_name, unpacked_stream
 from textcat.reading.decoding import text_start
-from textcat.reading.faults import UnreadableError
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, SCANS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.json_feed import is_json_feed
@@ -177,7 +177,11 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
         head = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding)
         form = annif.annif_kind(_first_line(head)) or form
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
-        line, end, _ = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding).partition(b"\n")
+        head = stream.peek(_HEAD, until=_LINE)
+        line, end, _ = text_start(head, settings.encoding).partition(b"\n")
+        if not line and len(head) < _HEAD:
+            stream.check()
+            raise UnreadableError("is empty, so it is not JSON: get it again", FaultKind.DAMAGE, "it is empty")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     if not form:
         stream.check()
