@@ -251,19 +251,27 @@ class _WholeRecords:
         ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
         ends, n_further, is_json = False, 0, self._template.format in _JSON
         while not ends:
-            n, ends = self._cutter.skip(ahead.data)
-            n = len(ahead.data) if ahead.ended and not ends else n
-            n_further += further_objects(ahead.data[:n]) if is_json else 0
+            data = ahead.data
+            n, ends = self._cutter.skip(data)
+            n = len(data) if ahead.ended and not ends else n
+            n_further += further_objects(data[:n]) if is_json else 0
             self.position += self._cutter.count(ahead.drop(n))
             if ahead.ended:
                 break
             ahead.fill(len(ahead.data) + settings.block_bytes)
+        is_open = isinstance(self._cutter, RowCutter) and not ends and not data.endswith(b'"')
+        if is_open:
+            n_further = max(self.position - position - 1, 0)
         length = ahead.offset - start
         if isinstance(self._cutter, RecordCutter):
             fault = self._cutter.fault(length)
             if settings.labels is not None and fault.kind is FaultKind.LEFT_OUT:
                 log_left_out(self._template.source, f"{fault.detail}.")
                 return self._template._replace(position=position, offset=start)
+        elif is_open and n_further:
+            fault = UnreadableError(
+                f"has a quote that is not closed, so about {n_further:,} further lines cannot be read: close it"
+            )
         elif length <= settings.max_bytes:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:

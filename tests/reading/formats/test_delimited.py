@@ -123,6 +123,27 @@ def test_a_quote_that_nothing_closes_costs_a_line_if_rows_follow_it_and_else_the
     assert found[1].length == len(long)
 
 
+def test_what_a_quote_that_nothing_closes_costs_in_a_column_alone_is_told(place):
+    data = b'text\nTin\n"open\n' + b"Tin rose.\n" * 1000
+    found = place("csv", data, max_bytes=5000, block_bytes=500)
+    assert (outcome(found), found[1].n_further) == ([2, -3], 1000)
+    assert "1,000 further lines" in found[1].reason
+    closed = place("csv", data.rstrip() + b'"', max_bytes=5000, block_bytes=500)
+    assert (outcome(closed), closed[1].n_further) == ([2, -3], 0)
+
+
+@pytest.mark.parametrize("block", [500, 1 << 20])
+@pytest.mark.parametrize("n_rows", [1, 2, 1000])
+@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize("n", [4985, *range(4990, 5006), 7000, 50_000])
+def test_a_line_with_an_unclosed_quote_costs_itself_alone_however_long_it_is(place, block, n_rows, end, n):
+    bad = f'7,"{"x" * n}\n'
+    rows = "\n".join(f"{i},Tin rose by {i}" for i in range(n_rows)) + end
+    found = place("csv", f"id,text\n1,Tin\n{bad}{rows}".encode(), max_bytes=5000, block_bytes=block)
+    assert outcome(found) == [2, -3, *range(4, 4 + n_rows)]
+    assert found[1].length == len(bad)
+
+
 @pytest.mark.parametrize(
     ("head", "reason"),
     [

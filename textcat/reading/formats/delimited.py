@@ -20,6 +20,7 @@ from textcat.reading.records import Block, Record, RecordContent, RecordFormat, 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # of the text before the header: a byte order mark and blank lines
 _BLANK = " \t\n\r\v\f"  # the same, as bytes
+_LOOKED_AHEAD = 1 << 16  # bytes after a line with an unclosed quote in which rows are sought
 _ROWS_THAT_FIT = 20  # number of lines that look like rows, after which an unclosed quote is taken for a slip
 # The size of a cell is limited by `InputSettings.max_bytes`; the csv module's own limit would be global.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -273,7 +274,8 @@ class RowCutter(LineCutter):
         row = _row(header, form, settings)
         self.columns = row.read
         self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), not settings.plain_quotes
-        self._at_start, self._in_quotes = True, False  # state of the row that is skipped
+        # state of the row that is skipped
+        self._at_start, self._in_first_line, self._in_quotes = True, True, False
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole rows at the start of the data."""
@@ -287,16 +289,22 @@ class RowCutter(LineCutter):
         if not self._quotes:
             return super().skip(data)
         if self._at_start:
-            line = data.find(b"\n") + 1
-            if line and self._rows_follow(data, line):
+            self._in_first_line, self._in_quotes = True, data.startswith(b'"')
+        before = int(self._at_start and self._in_quotes)
+        if self._in_first_line and (line := data.find(b"\n") + 1):
+            if self._rows_follow(data, line):
+                self._at_start = True
                 return line, True
-            self._in_quotes = data.startswith(b'"')
-        n, self._at_start = self._pass_over(data, int(self._at_start and self._in_quotes))
+            if line > 2 and b"\n" not in data[line : line + _LOOKED_AHEAD]:
+                data = data[: line - 1]  # the lines that follow are judged when the data begin with the line end
+            else:
+                self._in_first_line = False
+        n, self._at_start = self._pass_over(data, before)
         return n, self._at_start
 
     def _rows_follow(self, data: bytes, start: int) -> bool:
-        *lines, _ = data[start : start + (1 << 16)].split(b"\n", _ROWS_THAT_FIT)
-        return self._n > 1 and bool(lines) and all(line.count(self._separator) == self._n - 1 for line in lines)
+        *lines, rest = data[start : start + _LOOKED_AHEAD].split(b"\n", _ROWS_THAT_FIT)
+        return self._n > 1 and all(line.count(self._separator) == self._n - 1 for line in lines or [rest])
 
     def _pass_over(self, data: bytes, position: int) -> tuple[int, bool]:
         newline = data.find(b"\n", position)
