@@ -23,6 +23,7 @@ from read_sources import tarred
 import textcat
 from textcat.base import disk
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.reading import FileState, InputSettings
 from textcat.runs.files import ListedFile
 from textcat.runs.folder import LOCK
@@ -232,6 +233,22 @@ def test_watching_waits_for_another_run_into_its_folder(model, folder, tmp_path,
     assert (first.counts.records, second.counts.records) == (12, 24)
     with disk.acquire_lock(out / LOCK, "busy"), pytest.raises(disk.LockedError):
         watched(model, folder, out, 1)
+
+
+def test_watching_tells_that_another_run_has_tagged_its_folder_by_another_model(
+    model, other_model, folder, tmp_path, caplog
+):
+    out, id_of_other = tmp_path / "out", read_manifest(other_model).id
+
+    def during(n):
+        if n == 1:
+            textcat.tag_archive(other_model, folder, out, input_settings=READ, jobs=1, model_changes="all")
+            caplog.clear()
+        make_archive(folder / f"{n}.jsonl", 12, seed=n)
+
+    watched(model, folder, out, 3, during, model_changes="new")
+    (warning,) = (record.message for record in caplog.records)
+    assert f"{out} has tags by model {id_of_other}; files that are new or change are tagged by" in warning
 
 
 def test_watching_goes_on_when_its_model_is_replaced(model, folder, tmp_path, caplog):

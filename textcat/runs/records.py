@@ -219,9 +219,15 @@ class Log:
         self.add(record)
 
     def is_current(self) -> bool:
-        """Return whether the journal has the records of this log, and no others."""
+        """Return whether the journal has the records of this log, and no others.
+
+        The journal of another run, in a folder that was replaced, may have the same length, but has another header.
+        """
         path = self.folder / JOURNAL
-        return path.is_file() and path.stat().st_size == self.length
+        if not path.is_file() or path.stat().st_size != self.length:
+            return False
+        with open(path, "rb") as file:
+            return file.readline() == journal_line(msgspec.to_builtins(self.header))
 
     def add(self, record: Record) -> None:
         """Update the state by a record, without writing the record."""
