@@ -4,6 +4,8 @@ from itertools import combinations
 
 import pytest
 
+import textcat
+
 
 @pytest.fixture(scope="module", params=["default", "chars", "paum"])
 def tagger(request, trained):
@@ -46,3 +48,12 @@ def test_what_has_no_tag_has_nothing_to_fall(tagger):
     explained = tagger.explain("nothing of it", "wheat")
     assert explained.without is explained.least is None
     assert explained.as_dict()["without"] is None
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:The topic .news. is on all")
+def test_a_tag_of_all_documents_stays_as_long_as_a_word_is_known(corpus):
+    texts = [document.zones["body"][:300] for document in corpus.train[:60]]
+    tagger = textcat.train([{"text": text, "topics": ["news"]} for text in texts], "paum")
+    explained = tagger.explain(texts[0], "news")
+    assert explained.threshold == float("-inf")
+    assert (explained.without, explained.least) == ([], True)

@@ -162,7 +162,7 @@ def _counterfactual(explained: "Explanation") -> str:
     if explained.without is None:
         return ""
     if not explained.without:
-        return "The document keeps the tag whatever words are left out."
+        return "The document keeps the tag as long as it has a known word."
     sentence = (
         "no smaller set does that" if explained.least else "maybe fewer words would do, but each of these is needed"
     )

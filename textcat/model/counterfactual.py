@@ -34,7 +34,7 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # safety margin below the threshold, because the 
 class Without(NamedTuple):
     """Words whose removal takes a tag from a document; `least`: no smaller set of words does so."""
 
-    words: list[str]  # strongest first; [] if the tag stays even if all words are removed
+    words: list[str]  # strongest first; [] if the tag stays as long as the document has a known word
     least: bool  # True: no smaller set exists. False: each word is needed, but a smaller set may exist
 
 
@@ -228,7 +228,7 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
     words; None: no limit.
     """
     n = len(left.words)
-    if not n or most == 0:
+    if not n or most == 0 or c == -np.inf:  # every document with a known word is above a threshold of -inf
         return Without([], least=True)
     excess = partial(_excess, left, weights, c)
     order = np.argsort(excess(np.eye(n)), kind="stable")
