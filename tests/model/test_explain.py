@@ -217,7 +217,7 @@ def test_the_command_explains_in_words_as_json_and_as_a_page(run, newswire_model
     Path("a.txt").write_text("Wheat <b>exports</b> rose; traders bought wheat", encoding="utf-8")
     printed = run("explain", newswire_model, "a.txt", "--topic", "wheat", "--terms", "3").out
     assert printed.startswith("wheat in a.txt: score ")
-    assert "Without wheat the document loses the tag (no smaller set does that)." in printed
+    assert "With unknown words in place of wheat the document loses the tag (no smaller set does that)." in printed
     (line,) = run("explain", newswire_model, "a.txt", "--as", "json").out.splitlines()
     explained = textcat.load(newswire_model).explain_all({"title": "", "body": Path("a.txt").read_text()})
     assert json.loads(line)["explanations"] == json.loads(json.dumps([each.as_dict() for each in explained]))

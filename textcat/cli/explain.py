@@ -166,7 +166,7 @@ def _counterfactual(explained: "Explanation") -> str:
     sentence = (
         "no smaller set does that" if explained.least else "maybe fewer words would do, but each of these is needed"
     )
-    return f"Without {', '.join(explained.without)} the document loses the tag ({sentence})."
+    return f"With unknown words in place of {', '.join(explained.without)} the document loses the tag ({sentence})."
 
 
 def _page(explained: "Iterable[tuple[Document | Record, list[Explanation]]]") -> Iterator[str]:

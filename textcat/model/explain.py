@@ -118,9 +118,9 @@ class Explanation:
     def without(self) -> list[str] | None:
         """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
-        Each occurrence of a removed word is replaced by an unknown word, so n-grams with it disappear, too, and the
-        document's vector is normalised again. The list is empty if the document keeps the topic as long as it has
-        a known word. The set is computed at the first access.
+        Each occurrence of a removed word is replaced by an unknown word: n-grams with it disappear, too, the document
+        keeps its length, and its vector is normalised again. The list is empty if the document keeps the topic as long
+        as it has a known word. The set is computed at the first access.
         """
         return None if self._fall is None else self._fall.words
 
