@@ -32,6 +32,17 @@ def test_records_have_the_fields_of_json_lines():
     assert corpus.topics == ("3", "corn", "tin")
 
 
+@pytest.mark.parametrize("missing", [{}, {"labels": None}, {"labels": float("nan")}])
+def test_records_without_topics_among_others_are_told(caplog, missing):
+    records = [{"text": f"Corn {n}.", "labels": ["corn"] if n % 3 else []} for n in range(5)]
+    Corpus.from_records(records, topics="labels")
+    Corpus.from_records([{"text": "Corn."}] * 3)  # unlabelled
+    assert caplog.text == ""
+    corpus = Corpus.from_records([*records, {"text": "Gold.", **missing}], topics="labels")
+    assert corpus.train[5].topics == ()
+    assert "1 of 6 records have no value in 'labels' (6), so they count as having no topic" in caplog.text
+
+
 def test_fields_may_have_other_names():
     record = {
         "key": "k",

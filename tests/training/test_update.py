@@ -593,6 +593,11 @@ def test_documents_of_a_table_with_columns_of_some_topics_are_no_negatives_of_th
     check_same(bytes_of(model), bytes_of(other))
 
 
+def test_records_without_topics_are_told_before_they_are_learnt(model, caplog):
+    textcat.learn(model, [{"id": "new", "text": "Corn rose."}])
+    assert "1 of 1 records have no value in 'topics' (1), so they count as having no topic" in caplog.text
+
+
 @pytest.mark.parametrize("kind", ["numbered", "missing", "column", "polars"])
 def test_a_table_without_ids_is_not_learnt(model, kind):
     pandas = pytest.importorskip("pandas")

@@ -207,7 +207,8 @@ class Corpus:
         id, topics, split : str
             The names of the fields with the id, the topics and the part; ``""``: no such field. A record without an id
             gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number is a name,
-            too. If several fields are given as `topics`, each is a topic, with 1 for records that have it and 0 for
+            too. A record without topics, or with None, counts as having none, with a warning if others have them. If
+            several fields are given as `topics`, each is a topic, with 1 for records that have it and 0 for
             others, and the records were judged for these topics only. The part is "train", "test" or "unused". A record
             may also have a field ``labelled_for``: see `Document`.
         topics_separator : str

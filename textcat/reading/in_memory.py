@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any, NamedTuple
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.base.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
 from textcat.reading.columns import names_alike, title_and_body
@@ -145,8 +145,8 @@ def as_documents(
     named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]
     documents: list[Document] = []
     label_of: dict[str, str] = {}
-    names_of_fields = {} if names_of_fields is None else names_of_fields
-    left_out = Counter[str]()
+    makes_corpus, names_of_fields = names_of_fields is not None, {} if names_of_fields is None else names_of_fields
+    left_out, without_topics = Counter[str](), list[str]()
     for label, original in zip(map(str, count(1)) if row_names is None else row_names, records, strict=False):
         if not isinstance(original, Mapping):
             raise TextcatError(f"Record {label} is a {type(original).__name__}: give a dict of fields.")
@@ -170,6 +170,8 @@ def as_documents(
             raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         texts = _chosen(fields, names_of_texts, trained_on)
         names, labelled_for = record.labels(topics, topics_separator)
+        if asked and record.value(asked) is None:
+            without_topics.append(label)
         date = "" if date is None else iso_date(date_text(date))
         documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
     for sentence, n in left_out.items():
@@ -178,6 +180,13 @@ def as_documents(
     is_forgotten = asked != "topics" or names_alike(names_of_fields, "topics")  # "topics": no record needs any
     if asked and asked not in names_of_fields and is_forgotten and documents:
         raise TextcatError(f"There are no topics: {unlabelled_because([asked], names_of_fields)}.")
+    # A corpus knows by itself that all its documents are unlabelled.
+    if without_topics and (len(without_topics) < len(documents) or not makes_corpus):
+        _log.warning(
+            "%s of %s records have no value in %r (%s), so they count as having no topic: leave them out, or give an "
+            "empty list.",
+            *(f"{len(without_topics):,}", f"{len(documents):,}", asked, first_of(without_topics)),
+        )
     return with_meanings(documents, "" if asked == "topics" else asked)
 
 
