@@ -58,6 +58,13 @@ def test_an_evaluation_averages_over_bands_without_the_topics_that_have_no_posit
     assert smallest["macro_average_precision"] is smallest["macro_f1"] is smallest["micro_f1"] is None
 
 
+def test_a_band_has_its_measures_by_name():
+    band = small_evaluation().bands[0]
+    assert "micro_f1" in band
+    assert "micro_f2" not in band
+    assert {name: band[name] for name in band} == band.measures
+
+
 def test_an_evaluation_without_facts_knows_no_mean_support():
     evaluation = small_evaluation(facts=None)
     assert [row.facts for row in evaluation.topics] == [{}, {}, {}]

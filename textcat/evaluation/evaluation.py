@@ -5,7 +5,7 @@ taken over the other topics of a band; `BandQuality.left_out` is the number of t
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -123,6 +123,9 @@ class BandQuality:
 
     def __getitem__(self, measure: str) -> float | None:
         return self.measures[measure]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.measures)
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, measures and intervals as a dict for JSON; a measure at k, such as nDCG@10, is a dict by k."""
