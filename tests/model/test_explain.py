@@ -15,6 +15,7 @@ from manifests import rewrite
 
 import textcat
 from textcat.base.disk import sha256_of_file
+from textcat.base.errors import TextcatError
 from textcat.features.spans import Span, places
 from textcat.model import ModelError
 from textcat.model.explain import Explanation, Reason, explanation_in_words
@@ -230,6 +231,8 @@ def test_the_command_explains_in_words_as_json_and_as_a_page(run, newswire_model
 def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
     refused = run.refuses("explain", newswire_model, "-", "--topic", "weather", stdin=b"rain")
     assert refused.startswith("The model has no topic 'weather'")
+    with pytest.raises(TextcatError, match="0 is no topic: give the id or the name"):
+        textcat.load(newswire_model).explain("rain", 0)
     assert "no document in standard input" in run.refuses("explain", newswire_model, stdin=b"")
     assert "no term that the model knows" in run.refuses("explain", newswire_model, "--topic", "wheat", stdin=b"qqz")
     assert "name one with --topic" in run.refuses("explain", newswire_model, stdin=b"qqz")

@@ -123,7 +123,7 @@ def test_labels_to_check_have_the_names_of_the_index(tmp_path, taggers):
 
 def test_what_cannot_be_compared_or_reported_is_refused(tmp_path, taggers):
     for models in (taggers[:1], [], taggers[0], "m"):
-        with pytest.raises(TextcatError, match="One model cannot be compared: give a list of two or more"):
+        with pytest.raises(TextcatError, match="Fewer than two models cannot be compared: give a list of two or more"):
             textcat.compare(models, TEST, **COLUMNS)
     for options, told in (({"folds": -1}, "folds cannot be -1"), ({"resamples": -5}, "resamples cannot be -5")):
         with pytest.raises(TextcatError, match=told):

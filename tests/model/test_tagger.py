@@ -131,6 +131,8 @@ def test_what_is_no_stream_of_documents_is_told_of(tagger):
     for ask in (tagger.tag, tagger.tag_stream):
         with pytest.raises(TextcatError, match=r"A single text is no stream of documents"):
             ask("wheat")
+        with pytest.raises(TextcatError, match=r"None is no stream of documents: give a list of texts"):
+            ask(None)
     with pytest.raises(TextcatError, match=r"documents in a batch cannot be 0"):
         tagger.tag_stream(["wheat"], batch=0)
 

@@ -110,6 +110,10 @@ def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
         np.testing.assert_array_equal(textcat.train("newswire", recipe).scorer.weights, expected)
     with pytest.raises(TextcatError, match=r"No recipe 'puam'.* Did you mean 'paum'"):
         textcat.train(corpus, "puam")
+    with pytest.raises(TextcatError, match=r"{'learner': 'paum'} is no recipe: give the name or the path"):
+        textcat.train(corpus, {"learner": "paum"})
+    with pytest.raises(TextcatError, match=r"None is no list of records: give a list of dicts"):
+        textcat.train(None)
     table = tmp_path / "news.csv"
     table.write_text("headline,story,section\nWheat up,Wheat rose.,grain;wheat\nGold down,Gold fell.,metal\n")
     columns = {"text": ("headline", "story"), "topics": "section", "topics_separator": ";"}

@@ -69,7 +69,7 @@ def compare(
         documents; if a condition cannot be understood or decided, or there are conditions on more than two models.
     """
     if isinstance(models, str | Path | Tagger) or len(models) < 2:
-        raise TextcatError("One model cannot be compared: give a list of two or more.")
+        raise TextcatError("Fewer than two models cannot be compared: give a list of two or more.")
     if fail_if and len(models) != 2:
         raise TextcatError(f"Conditions are of two models, an old and a new one, not of {len(models)}: give two.")
     taggers = shared_topics(models)

@@ -20,6 +20,8 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
 
     if wanted in topics:
         return wanted
+    if not isinstance(wanted, str):
+        raise TextcatError(f"{wanted!r:.60} is no topic: give the id or the name of one, a text.")
     same_name = [topic for topic, name in names.items() if name == wanted]
     folded = wanted.casefold()
     ids = same_name or [topic for topic, name in names.items() if name.casefold() == folded]

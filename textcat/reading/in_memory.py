@@ -53,9 +53,15 @@ def document_stream(
             f"A {type(documents).__name__} is no stream of documents: give a DataFrame of pandas or polars, one column "
             "of texts, or records, as `frame.to_dict('records')` returns."
         )
+    elif not _is_iterable(documents):
+        raise TextcatError(f"{documents!r:.60} is no stream of documents: give a list of texts or records.")
     names = named_columns(text)
     numbered = enumerate(zip(documents, ids, strict=False), start=1)
     return (_in_zones(document, id_, number, names, trained_on) for number, (document, id_) in numbered)
+
+
+def _is_iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") or hasattr(value, "__getitem__")
 
 
 def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], trained_on: tuple[str, ...]) -> Any:
@@ -140,6 +146,8 @@ def as_documents(
         kind, row_names = "Row", frame.row_names
         id = "" if id not in frame.columns and id == frame.index_name else id
         records = _table_records(frame, names_of_texts or None, topics)
+    elif not _is_iterable(records):
+        raise TextcatError(f"{records!r:.60} is no list of records: give a list of dicts, or a DataFrame.")
     refuse_shared_field(names_of_texts, topics)
     asked = topics if isinstance(topics, str) else ""
     named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]

@@ -776,11 +776,13 @@ def default_recipe() -> Recipe:
     )
 
 
-def read_recipe(name_or_path: str | Path) -> Recipe:
+def read_recipe(name_or_path: str | os.PathLike[str]) -> Recipe:
     """Read a recipe that comes with textcat by its name, or a recipe file (``.toml``) by its path.
 
     A TextcatError is raised if there is no such recipe, or if the file is not valid.
     """
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise TextcatError(f"{name_or_path!r:.60} is no recipe: give the name or the path of one.")
     shipped = recipes()
     path = shipped.get(str(name_or_path), expanded(name_or_path))
     if path.suffix != ".toml":

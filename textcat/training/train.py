@@ -89,7 +89,7 @@ def train(
 def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *, single: bool) -> Recipe:
     """Return the recipe to train with on a corpus, as for `train`; log a hint if `single` would suit the corpus."""
     if not isinstance(recipe, Recipe):
-        recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
+        recipe = default_recipe() if recipe is None else read_recipe(recipe)
     chosen, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
     if are_single(corpus) and chosen.tags.strategy != "single":
         _log.warning("Every training document has exactly one topic: with single=True, so has every tagged one.")
