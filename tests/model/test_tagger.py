@@ -14,6 +14,7 @@ from scipy import sparse
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
+from textcat.model import Reason
 from textcat.model import tagger as module
 from textcat.model.dense import product
 
@@ -193,6 +194,18 @@ def test_predictions_are_the_tags_as_0_and_1(corpus, strategy):
     if strategy == "single":
         assert (predicted.sum(axis=1) == 1).all()
     assert tagger.predict([]).shape == (0, len(tagger.topics))
+
+
+def test_a_document_that_gets_one_topic_gets_none_below_the_probability_asked_for(corpus):
+    tagger = textcat.train(corpus, "paum", single=True)
+    texts = [*corpus.test, "nothing known"]
+    tagged, likely = tagger.tag(texts), tagger.tag(texts, min_probability=0.6)
+    assert likely == [[tag for tag in tags if tag.probability >= 0.6] for tags in tagged]
+    assert {len(tags) for tags in likely[:-1]} == {0, 1}
+    assert (likely[-1], likely.reasons[-1]) == ([], Reason.NO_KNOWN_TERM)
+    decisions = tagger.decisions.with_min_probability(0.6)
+    scores, has_terms = tagger.scored(texts)
+    assert decisions.decide(scores, has_terms).sum(axis=1).tolist() == [*map(len, likely)]
 
 
 def test_probabilities_are_those_of_the_tags(tagger):

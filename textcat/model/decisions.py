@@ -28,7 +28,8 @@ class Decisions:
         The curves from scores to probabilities.
     strategy : str, default="zero"
         A strategy of recipes. With "single", each document gets exactly one topic, the one with the highest
-        probability, and thresholds are ignored. The other strategies differ in how training chooses the thresholds.
+        probability, and thresholds are ignored unless `above_only`. The other strategies differ in how training chooses
+        the thresholds.
     promises : Promises, optional
         They decide which tags are given automatically, and which are for review by a person. The thresholds are then
         those of review.
@@ -36,6 +37,8 @@ class Decisions:
         Estimates the share of each document's topics that its tags have found; for models with promises.
     automatic_only : bool, default=False
         Give only automatic tags; this needs promises.
+    above_only : bool, default=False
+        Give only topics with scores above their thresholds, also if `single`: a document may then get no topic.
     rules : Rules, optional
         Rules that add or remove topics, whatever the scores.
     held_out : HeldOut, optional
@@ -48,6 +51,7 @@ class Decisions:
     promises: Promises | None = None
     expected_recall: ExpectedRecall | None = None
     automatic_only: bool = False
+    above_only: bool = False
     rules: Rules | None = None
     held_out: HeldOut | None = None
 
@@ -152,9 +156,11 @@ class Decisions:
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds for scores: one per topic or, if `single`, one per document and topic.
 
-        If `single`, each document gets exactly one topic, so a threshold depends on the document's other scores.
+        If `single`, each document gets one topic at most, so a threshold depends on the document's other scores.
         """
         cuts = single_topic_thresholds(self._comparable(scores)) if self.single else self.thresholds
+        if self.above_only:
+            cuts = np.maximum(cuts, self.thresholds)
         if self.automatic_only and self.promises is not None:
             return np.maximum(cuts, self.promises.threshold)
         return cuts
@@ -235,8 +241,8 @@ class Decisions:
         return self.calibration
 
     def with_min_probability(self, probability: float) -> "Decisions":
-        """Return decisions whose thresholds are the scores with the given probability."""
-        return replace(self, thresholds=self.curves().threshold(probability))
+        """Return decisions that give only topics of at least this probability: the scores with it are thresholds."""
+        return replace(self, thresholds=self.curves().threshold(probability), above_only=True)
 
     def with_options(self, min_probability: float | None, automatic_only: bool) -> "Decisions":
         """Return decisions with the options of tagging.

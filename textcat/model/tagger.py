@@ -238,7 +238,7 @@ class Tagger:
         """Return the topics of each document, the highest score first; by default, those above their thresholds.
 
         A document without any term of the model gets no topic. With a recipe for one topic per document (`single`),
-        each document gets exactly one topic, even without a term, unless `top`, `all_topics` or rules say otherwise.
+        each document gets exactly one topic, even without a term, unless the other arguments or rules say otherwise.
 
         Parameters
         ----------
@@ -316,8 +316,8 @@ class Tagger:
         all_topics : bool, default=False
             Return all topics of each document, regardless of thresholds and rules; with a shortlist, all topics on it.
         min_probability : float in [0, 1], optional
-            Return only topics with at least this probability, regardless of thresholds, unless each document gets
-            exactly one topic.
+            Return only topics with at least this probability, regardless of thresholds; if each document gets exactly
+            one topic (`single`), it gets none below this probability.
         has_terms : ndarray of shape (n_documents,), bool, optional
             Which documents have a term of the model, as returned by `scored`; by default, all. The other documents get
             no topic, unless each document must get one (`single`).

@@ -31,7 +31,7 @@ def held_out_tag_counts(job: Job) -> dict[str, tuple[float, float]]:
 def _held_out_counts(decisions: Decisions, manifest: Manifest) -> dict[str, tuple[float, float]]:
     """Return for each topic of a model how many held-out documents get it (nan: unknown), and their number."""
     n_topics, curves = len(manifest.topics), decisions.calibration
-    if decisions.single and decisions.automatic_only:
+    if decisions.single and (decisions.automatic_only or decisions.above_only):
         n_given, n_held_out = [math.nan] * n_topics, [0.0] * n_topics
     elif decisions.single or decisions.held_out is None or curves is None:
         # About as many documents get a topic as have it. Of held-out documents, only labels are known.
