@@ -219,6 +219,16 @@ def test_probabilities_are_those_of_the_tags(tagger):
         without.predict_proba(TEXTS)
 
 
+def test_the_cause_is_told_if_there_are_no_probabilities():
+    few = textcat.train([{"text": "wheat", "topics": "grain"}, {"text": "gold", "topics": "metal"}], "paum")
+    for tagger, cause in (
+        (few, "as it was trained on too few labelled documents: train it on more"),
+        (with_decisions(few, strategy="zero"), "as its recipe has the strategy 'zero'"),
+    ):
+        with pytest.raises(TextcatError, match=f"The model has no probabilities, {cause}"):
+            tagger.predict_proba(["wheat"])
+
+
 def test_a_tagger_is_printed_in_one_line_and_shown_as_a_table(tagger):
     assert repr(tagger).startswith("Tagger(50 topics, ")
     assert repr(tagger).endswith("trained on 721 documents of 'newswire' by paum)")

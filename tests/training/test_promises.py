@@ -297,6 +297,13 @@ def test_without_any_promise_the_cause_is_told(settings, message):
         textcat.train(Corpus.from_documents("noise", documents), recipe)
 
 
+@pytest.mark.parametrize("settings", ["promise.precision=0.5", "promise.recall=0.5", "promise.missed=0.1"])
+def test_nothing_is_promised_by_fewer_documents_than_there_are_folds(settings):
+    records = [{"text": f"{topic}wood {topic}grove", "topics": topic} for topic in ("ash", "birch", "cedar", "elm")]
+    with pytest.raises(TextcatError, match=r"too small for promises: it has 4 training documents, and at least 5 are"):
+        textcat.train(records, textcat.read_recipe("paum").with_settings([settings]))
+
+
 def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_them(newswire):
     """Terms that the other folds do not know have no part in a row's length."""
     recipe = textcat.read_recipe("default")

@@ -234,10 +234,8 @@ class Decisions:
     def curves(self) -> Calibration:
         """Return the calibration curves, from scores to probabilities; raise TextcatError if there are none."""
         if self.calibration is None:
-            raise TextcatError(
-                "The model has no probabilities, as its recipe has the strategy 'zero': "
-                "train it by one with another strategy in [tags], such as 'probability'."
-            )
+            why, remedy = why_uncalibrated(self.strategy)
+            raise TextcatError(f"The model has no probabilities, as {why}: {remedy}.")
         return self.calibration
 
     def with_min_probability(self, probability: float) -> "Decisions":
@@ -270,3 +268,10 @@ class Decisions:
         held_out = None if self.held_out is None else self.held_out.of_topics(columns)
         of_columns = replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises)
         return replace(of_columns, held_out=held_out, rules=None)
+
+
+def why_uncalibrated(strategy: str) -> tuple[str, str]:
+    """Return why a model with this strategy has no calibration curves, and the remedy, as parts of a sentence."""
+    if strategy == "zero":
+        return "its recipe has the strategy 'zero'", "train it by one with another in [tags], such as 'probability'"
+    return "it was trained on too few labelled documents", "train it on more"

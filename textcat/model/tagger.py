@@ -182,7 +182,8 @@ class Tagger:
         Raises
         ------
         TextcatError
-            As for `scores`, or if the tagger has no probabilities because its recipe has the strategy "zero".
+            As for `scores`, or if the tagger has no probabilities because its recipe has the strategy "zero", or too
+            few documents were trained on.
         """
         probabilities = self.decisions.curves().probabilities(self.scores(documents, text=text))
         return answer_in_kind(documents, probabilities, self.topics)

@@ -166,6 +166,7 @@ class TagSettings:
         With "probability": a document gets a topic if its probability is above this one.
     folds : int
         Number of folds of the cross-validation that scores training documents, to fit thresholds and probabilities.
+        With fewer training documents, thresholds are 0, and there are no probabilities.
     cross_validate : bool
         Whether each fold's rankers are trained from the start, without the terms that only the fold has. Otherwise
         their scores are approximated, which takes less time, but with few documents makes the probabilities of new

@@ -11,6 +11,7 @@ from textcat import __version__
 from textcat.base.disk import expanded, installed_spacy, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
+from textcat.model.decisions import why_uncalibrated
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
 from textcat.model.rules import Rules, read_rules, rules_beside, rules_of_model
 from textcat.model.topic_names import find_topic
@@ -159,11 +160,12 @@ def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> d
 
 
 def _check_calibrated(folder: Path, manifests: Iterable[Manifest]) -> None:
-    if any(f"{CALIBRATION}.npy" not in manifest.files for manifest in manifests):
-        raise TextcatError(
-            f"The model {folder} has no probabilities: leave out --min-probability, or train with a recipe that "
-            "calibrates its scores."
-        )
+    for manifest in manifests:
+        if f"{CALIBRATION}.npy" not in manifest.files:
+            why, remedy = why_uncalibrated(manifest.recipe.tags.strategy)
+            raise TextcatError(
+                f"The model {folder} has no probabilities, as {why}: leave out --min-probability, or {remedy}."
+            )
 
 
 def _training_counts(manifests: Sequence[Manifest]) -> Trained:

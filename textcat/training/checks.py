@@ -58,7 +58,7 @@ def check_training(
         check_target(rows_dir)
     recipe.check()
     if recipe.promise.is_asked:
-        _check_promise(corpus)
+        _check_promise(corpus, recipe)
     kept = checked_keep_support(keep_support)
     if kept is None:  # data that makes a model much larger is kept only on request
         few = len(corpus.train) <= MOST_KEPT
@@ -78,8 +78,16 @@ def check_training(
     return kept
 
 
-def _check_promise(corpus: Corpus) -> None:
-    """Raise TextcatError if many documents repeat others, and so few differ that folds do not keep these together."""
+def _check_promise(corpus: Corpus, recipe: Recipe) -> None:
+    """Raise TextcatError if the corpus is too small for promises.
+
+    It has too few documents for folds, or many repeat others, and so few differ that folds do not keep these together.
+    """
+    if len(corpus.train) < recipe.tags.folds:
+        raise TextcatError(
+            f"Corpus {corpus.name} is too small for promises: it has {len(corpus.train)} training documents, and at "
+            f"least {recipe.tags.folds} are needed to hold some out: label more documents, or give up promises."
+        )
     if corpus.has_many_repeats and not corpus.groups_repeats:
         n, n_different = len(corpus.train), len(corpus.train) - corpus.n_repeats
         raise TextcatError(
