@@ -35,6 +35,8 @@ pandas = pytest.importorskip("pandas", reason="pandas is not installed")
         (3.0, ("3",)),
         (np.float32(4), ("4",)),
         (["corn", " corn ", "rye"], ("corn", "rye")),
+        ("corn\ud800", ("corn\ufffd",)),
+        (["corn\ud800", "corn\udfff"], ("corn\ufffd",)),
         (["corn", None, float("nan")], ("corn",)),
         (("corn", "rye"), ("corn", "rye")),
         ({"rye", "corn"}, ("corn", "rye")),

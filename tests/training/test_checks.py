@@ -1,6 +1,7 @@
 """What is probably not meant is told before training."""
 
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,27 @@ def test_an_updatable_model_takes_no_two_documents_of_one_id():
         with pytest.raises(TextcatError, match="two documents of the id 'same'"):
             check_training(corpus, PAUM, updatable=True)
         assert check_training(corpus, PAUM) == "ids"
+
+
+@pytest.mark.parametrize("changes", [{"topics": ("grain\ud800",)}, {"id": "0\ud800"}])
+def test_names_that_cannot_be_saved_are_refused_before_training(changes):
+    train = [Document(str(i), {"body": topic}, (topic,)) for i, topic in enumerate(POTS)]
+    corpus = Corpus.from_documents("c", [replace(train[0], **changes), *train[1:]])
+    with pytest.raises(TextcatError, match=r"\\ud800 has half of a surrogate pair"):
+        textcat.train(corpus, "paum")
+
+
+@pytest.mark.parametrize("keep_support", ["none", "ids", "texts"])
+@pytest.mark.parametrize("updatable", [True, False])
+def test_records_with_lone_surrogates_are_trained_on_and_saved(tmp_path, keep_support, updatable):
+    records = [
+        {"id": f"{topic} \ud800", "text": "\udfff tin", "title": "\ud800", "topics": f"{topic}\ud800"} for topic in "ab"
+    ]
+    tagger = textcat.train(records, "paum", keep_support=keep_support, updatable=updatable)
+    loaded = textcat.load(textcat.save(tagger, tmp_path / "model"))
+    assert loaded.topics == ("a\ufffd", "b\ufffd")
+    if keep_support != "none":
+        assert {*loaded.support.ids} <= {"a \ufffd", "b \ufffd"}
 
 
 @pytest.mark.parametrize(("n_repeats", "warns"), [(4, False), (14, False), (15, True), (30, True)])

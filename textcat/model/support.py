@@ -13,6 +13,7 @@ import numpy as np
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document, shortened_text
+from textcat.features.language import replace_surrogates
 from textcat.features.rows import Rows
 from textcat.features.vectors import ColumnVectors
 
@@ -99,10 +100,13 @@ def checked_keep_support(keep_support: str | None) -> str | None:
 
 
 def kept_texts(documents: Iterable[Document], keep_support: str) -> list[dict[str, str]]:
-    """Return the texts, by zone, that a model may keep of each document: titles for "ids", all zones for "texts"."""
+    """Return the texts, by zone, that a model may keep of each document: titles for "ids", all zones for "texts".
+
+    Lone surrogates, which no file can hold, are replaced by U+FFFD.
+    """
     if keep_support == "texts":
-        return [dict(document.zones) for document in documents]
-    return [{"title": document.zones.get("title", "")} for document in documents]
+        return [{zone: replace_surrogates(text) for zone, text in document.zones.items()} for document in documents]
+    return [{"title": replace_surrogates(document.zones.get("title", ""))} for document in documents]
 
 
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:

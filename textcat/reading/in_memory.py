@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.frames import Frame, is_missing, is_table, named_columns
+from textcat.base.surrogates import join_surrogates
 from textcat.reading.annotations import plain_record
 from textcat.reading.columns import names_alike, title_and_body
 from textcat.reading.dates import date_text, iso_date
@@ -170,7 +171,7 @@ def as_documents(
         record = _Fields(fields, f"{kind} {label}")
         record.check(named)
         identifier, date, part = record.value(id), record.value("date"), record.text(split)
-        identifier = label if identifier is None else str(identifier)
+        identifier = label if identifier is None else join_surrogates(str(identifier))
         if label_of.setdefault(identifier, label) != label:
             labels = f"{label_of[identifier]} and {label}"
             raise TextcatError(f"{kind}s {labels} have the same id {identifier!r}: give each its own.")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError
 from textcat.base.frames import plain_value
+from textcat.base.surrogates import join_surrogates
 from textcat.reading.columns import hint_of_fields, usual_names
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
@@ -48,8 +49,8 @@ _NO_LABELS = Labels()
 
 
 def label_name(name: str) -> str:
-    """Return the name of a topic without white space around it, and with single spaces inside."""
-    return intern(" ".join(name.split()))
+    """Return the name of a topic without white space around it, with single spaces inside, and no lone surrogates."""
+    return intern(" ".join(join_surrogates(name).split()))
 
 
 def folded_name(name: str) -> str:

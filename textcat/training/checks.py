@@ -5,10 +5,11 @@ import re
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.documents import Corpus, topic_counts
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.scripts import SPACY
@@ -48,8 +49,8 @@ def check_training(
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
     the recipe cannot be followed, it asks for promises and too few documents differ, support documents are to be kept
-    although the recipe has a shortlist (scores only the topics nearest to a document), or the model is to be updatable
-    and two documents have the same id.
+    although the recipe has a shortlist (scores only the topics nearest to a document), a topic or an id cannot be
+    saved, or the model is to be updatable and two documents have the same id.
 
     The result is "none", "ids" or "texts", as in the argument `keep_support` of `textcat.train`.
     """
@@ -68,6 +69,10 @@ def check_training(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
             f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
         )
+    _check_encodable("corpus", [corpus.name])
+    _check_encodable("topic", corpus.topics)
+    if kept != "none" or updatable:
+        _check_encodable("id", (document.id for document in corpus.train))
     documents_of_id = Counter(document.id for document in (*corpus.train, *corpus.test)) if updatable else {}
     for id_, n in documents_of_id.items():
         if n > 1:
@@ -95,6 +100,15 @@ def _check_promise(corpus: Corpus, recipe: Recipe) -> None:
             f"earlier ones, and with {n_different} different ones, each is tested by rankers that saw its repeats: "
             "give at least 20 different documents, or give up promises."
         )
+
+
+def _check_encodable(what: str, names: Iterable[str]) -> None:
+    """Raise TextcatError if a name has a lone surrogate, which no file can hold."""
+    for name in names:
+        if name != (shown := escape_undecodable(name)):
+            raise TextcatError(
+                f"The {what} {shown} has half of a surrogate pair, so it cannot be saved: give it another name."
+            )
 
 
 def _check_any_topic(corpus: Corpus) -> None:
