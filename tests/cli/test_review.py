@@ -41,6 +41,18 @@ def test_answers_go_out_and_come_back_by_a_spreadsheet(run, archive, tmp_path):
     )
 
 
+def test_the_tags_of_an_unfinished_run_are_judged_with_a_warning(run, archive, tmp_path):
+    lines = (archive / "_journal.jsonl").read_bytes().splitlines(keepends=True)
+    Review(archive).answer(0, {}, "Ann")
+    (archive / "_journal.jsonl").write_bytes(b"".join(line for line in lines if b'"finished"' not in line))
+    for options in (("--sample", 5), ("--uncertain", 5)):
+        run("review", archive, *options, "--out", tmp_path / "r.csv")
+        assert run.code == 0
+        assert f"warning: The run in {archive} is not finished" in run.err
+    run("review", archive, "--report")
+    assert "is not finished" in run.err
+
+
 def test_a_folder_of_tags_may_be_the_current_one_or_the_one_above(run, archive, tmp_path, monkeypatch):
     Review(archive).answer(0, {}, "Ann")
     (tmp_path / "tags" / "in").mkdir()

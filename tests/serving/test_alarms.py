@@ -199,8 +199,10 @@ def test_a_folder_of_other_tags_is_refused(news, tags, other_model, newswire_mod
     textcat.tag_archive(newswire_model, [path, later], tmp_path / "grown", jobs=1, model_changes="new")
     write(path, [])
     textcat.tag_archive(newswire_model, [path], tmp_path / "empty", jobs=1)
+    textcat.tag_archive(newswire_model, [path], tmp_path / "part", jobs=1, part="1/2")
     for folder, told in {
         "absent": "has no summary of tags",
+        "part": "has only part 1/2 of a run",
         "other": rf"has tags by model {read_manifest(other_model).id}, but {news['news'].version} is served as 'news'",
         "some": "were chosen by --topic",
         "rules": "by house rules that the model does not have now",

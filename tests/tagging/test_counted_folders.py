@@ -9,7 +9,8 @@ from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.tagging.monitor import monitor_tags
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import tag_archive
+from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_archive, tag_to_folder
 from textcat.tagging.trends import estimate_trends
 
 COUNTS = [monitor_tags, partial(estimate_trends, by="day")]
@@ -89,12 +90,36 @@ def test_files_of_the_same_name_with_other_documents_are_no_repetition(count, pr
 
 
 @both
-def test_different_parts_of_a_run_count_together_but_not_with_the_whole(count, promising_model, tags, tmp_path):
+def test_an_unfinished_run_is_counted_with_a_warning(count, promising_model, tmp_path, caplog):
+    for n in range(6):
+        write(tmp_path / "archive" / f"{n}.jsonl", range(1 + 5 * n, 6 + 5 * n))
+    plan = make_plan(promising_model, tmp_path / "archive", InputSettings(block_bytes=1000), jobs=1)
+
+    def stop(progress):
+        if progress.counts.records > 140:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tag_to_folder(plan, tmp_path / "tags", progress=stop, max_records=30)
+    caplog.clear()
+    count([tmp_path / "tags"])
+    assert f"The run in {tmp_path / 'tags'} is not finished, as 4 files are not read to the end yet" in caplog.text
+    tag_to_folder(plan, tmp_path / "tags", max_records=30)
+    caplog.clear()
+    count([tmp_path / "tags"])
+    assert not caplog.records
+
+
+@both
+def test_different_parts_of_a_run_count_together_but_not_with_the_whole(count, promising_model, tags, tmp_path, caplog):
     parts = [tmp_path / "1", tmp_path / "2"]
     for number, part in enumerate(parts, start=1):
         small = {"jobs": 1, "input_settings": InputSettings(block_bytes=1000), "part": f"{number}/2"}
         tag_archive(promising_model, [tmp_path / "archive"], part, **small)
     assert count(parts) == count([tags])
+    assert not caplog.records
+    count(parts[1:])
+    assert f"{parts[1]} has only part 2/2 of a run" in caplog.text
     for part in parts:
         with pytest.raises(TextcatError, match="both have tags of"):
             count([tags, part])

@@ -36,7 +36,7 @@ def test_documents_that_moved_are_compared_with_themselves_if_their_ids_are_uniq
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
-def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
+def test_any_two_forms_of_output_are_compared(model, tmp_path, caplog, to):
     archive = make_archive(tmp_path / "a.jsonl", 60)
     run(model, [archive], tmp_path / "jsonl")
     other = tmp_path / "other"
@@ -44,8 +44,16 @@ def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
     assert len(list(read_tags(other))) > 40
     found = compare_tags(tmp_path / "jsonl", other)
     assert (found.changed, found.only_before, found.only_now, found.topics) == (0, 0, 0, [])
+    assert not caplog.records
     run(model, [archive], tmp_path / "one", write=OutputSettings(to=to, top=1))
     assert compare_tags(tmp_path / "jsonl", tmp_path / "one").changed > 0
+
+
+def test_unfinished_runs_are_compared_with_a_warning(tmp_path, caplog):
+    folders = [write(tmp_path / name, [("x", 1, ["gold"])]) for name in ("old", "new")]
+    assert compare_tags(*folders).documents == 1
+    for folder, record in zip(folders, caplog.records, strict=True):
+        assert f"The run in {folder} is not finished" in record.message
 
 
 def test_a_folder_without_shards_is_told(tmp_path):

@@ -148,9 +148,11 @@ def _check_queue(queue: "Review") -> None:
 def _report(folder: Path, corrections: Path, form: str) -> None:
     from textcat.corpus.corrections import Corrections
     from textcat.review.audit import audit_rows, present_tags
+    from textcat.runs.parts import warn_of_lacks
     from textcat.tagging.judged_sample import judged_sample
 
     stored = Corrections(corrections, must_exist=True)
+    warn_of_lacks([folder])
     rows = audit_rows(stored, present_tags(folder, stored))
     show_audit(terminal.console(), rows, judged_sample(folder, stored), stored.agreement(), form)
 

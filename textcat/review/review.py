@@ -19,6 +19,7 @@ from textcat.reading.document import Document
 from textcat.review.audit import AuditRow, audit_rows, present_tags
 from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
 from textcat.runs.files import checksum_of_source, tagged_files
+from textcat.runs.parts import warn_of_lacks
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.shards import TaggedDocument, read_tags
 
@@ -130,6 +131,7 @@ class Review:
         self._shown: dict[str, int] = {}  # the document that each person is looking at, by number
         progress("reading the tags")
         if places is None:
+            warn_of_lacks([self.folder])
             if sample:
                 chosen = choose_sample(read_tags(self.folder), sample, most, self._is_done)
             else:

@@ -5,20 +5,24 @@ output of each batch, so that the batches of all parts can be combined into the 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
-from textcat.reading import BatchNumber, Share
+from textcat.reading import START_OVER, BatchNumber, Share
+from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import INPUTS, check_output, in_words
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
 from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
 from textcat.runs.results import Counts
 from textcat.runs.shard_writer import EncodedBatch, counted_topics_path, score_bins_path
+
+_log = logging.getLogger(__name__)
 
 PART = "--part"  # name of the setting of a run for the share of the inputs that it reads
 _TAG_AGAIN = "give the command of that part again with --restart"
@@ -94,6 +98,43 @@ def _misfit(first: Part, other: Part, reason: str) -> TextcatError:
     return TextcatError(
         f"The parts in {first.folder} and {other.folder} do not fit together, as {reason}: give the right folders, or "
         "tag one of them again."
+    )
+
+
+def warn_of_lacks(folders: Iterable[Path]) -> None:
+    """Log a warning for each folder whose tags are not those of all its inputs: see `lacks`."""
+    for sentence in lacks(folders):
+        _log.warning("%s", sentence)
+
+
+def lacks(folders: Iterable[Path]) -> list[str]:
+    """Return a sentence for each folder that has an unfinished run, or a part of a run; of other folders, none.
+
+    All parts of a run together lack nothing. So `folders` are those that are counted together.
+    """
+    logs = {
+        path: replay(path, journal, START_OVER)[0]
+        for path in folders
+        if path.is_dir() and (journal := own_journal(path))
+    }
+    shares = {path: Share.parse(log.header.facts[PART]) for path, log in logs.items() if PART in log.header.facts}
+    runs = {path: (share.n, logs[path].header.inputs) for path, share in shares.items()}
+    sentences = [_unfinished(path, log) for path, log in logs.items() if not log.generation.is_finished]
+    for path, share in shares.items():
+        if len({shares[other].number for other, run in runs.items() if run == runs[path]}) < share.n:
+            sentences.append(
+                f"{path} has only part {share} of a run: join all parts by `textcat merge`, and name its folder."
+            )
+    return sentences
+
+
+def _unfinished(folder: Path, log: Log) -> str:
+    has_list = PART not in log.header.facts and log.header.files is not None and has_files(log)
+    left = len(RunFiles(log).left) if has_list else 0
+    files = f", as {left:,} file{' is' if left == 1 else 's are'} not read to the end yet" if left else ""
+    return (
+        f"The run in {folder} is not finished{files}, so tags are missing: wait until it ends, or give its command "
+        "again if it was interrupted."
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from textcat.base.errors import TextcatError
 from textcat.model import Reason
+from textcat.runs.parts import lacks
 from textcat.runs.records import SUMMARY, all_facts
 from textcat.tagging.monitor import NO_KNOWN_TERM, NO_TOPIC, RateChange
 from textcat.tagging.output import RULES
@@ -86,8 +87,8 @@ class Alarms:
             found = json.loads((folder / SUMMARY).read_bytes())["all"]
         except (OSError, ValueError, KeyError):
             raise TextcatError(
-                f"{folder} has no summary of tags: name a folder that `textcat tag --out` has written, and give its "
-                "command again if it was interrupted."
+                " ".join(lacks([folder]))
+                or f"{folder} has no summary of tags: name a folder that `textcat tag --out` has written."
             ) from None
         settings = all_facts(folder)
         if models := sorted({str(of_run["model"]) for of_run in settings} - {self.version}):

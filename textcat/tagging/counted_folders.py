@@ -10,7 +10,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Share
 from textcat.runs.files import TaggedFile, tagged_files
-from textcat.runs.parts import PART
+from textcat.runs.parts import PART, warn_of_lacks
 from textcat.runs.records import facts_of_run
 from textcat.tagging.output import MODEL, RULES
 from textcat.tagging.shards import TagShard, shards_of
@@ -39,7 +39,7 @@ class CountedFolders(NamedTuple):
 
 
 def counted_folders(folders: Iterable[str | os.PathLike[str]]) -> CountedFolders:
-    """Return folders to count together.
+    """Return folders to count together; log a warning if runs are unfinished, or parts of a run are missing.
 
     A TextcatError is raised if a folder is named twice or has no tags, if the folders were last tagged by different
     models or rules, or if two of them have tags of the same file.
@@ -61,6 +61,7 @@ def counted_folders(folders: Iterable[str | os.PathLike[str]]) -> CountedFolders
         )
     if len(paths) > 1:
         _check_apart({path: str(facts[path].get(PART, "")) for path in paths})
+    warn_of_lacks(paths)
     by_language = {named.rpartition(" ")[2] for text in models for named in text.split(", ")}
     return CountedFolders(shards, by_language, rules[0] if rules else None)
 

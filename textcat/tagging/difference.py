@@ -6,6 +6,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from textcat.runs.parts import warn_of_lacks
 from textcat.tagging.shards import read_tags
 
 # Topics of documents that have no partner so far, of the earlier and of the later run, by id, source and position.
@@ -62,6 +63,8 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     TextcatError
         If a folder has no tags.
     """
+    for folder in (before, now):
+        warn_of_lacks([folder])
     counts = defaultdict[str, list[int]](lambda: [0, 0, 0, 0])
     examples = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
     unmatched: _Unmatched = ({}, {})
