@@ -1,5 +1,6 @@
 """Read ninjs, the JSON of news agencies, versions 1 to 3: an item, an array, one item per line, or a feed of items."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -118,7 +119,7 @@ def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
 
 def _embargo(value: Any) -> str | None:
     """Return an embargo as text; None if there is none: null, false, 0, or an empty list or object."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode() if value else None
+    return value if isinstance(value, str) else json.dumps(value) if value else None
 
 
 def _string(fields: Mapping[str, Any], name: str) -> str:
