@@ -43,6 +43,17 @@ def test_records_without_topics_among_others_are_told(caplog, missing):
     assert "1 of 6 records have no value in 'labels' (6), so they count as having no topic" in caplog.text
 
 
+@pytest.mark.parametrize("said", [{"split": "unused"}, {"labelled_for": ["corn"]}, {"labelled_for": []}])
+def test_no_topics_are_missed_in_records_that_are_not_trained_on_or_were_judged(caplog, said):
+    labelled = [{"text": f"Corn {n}.", "labels": ["corn"], "split": "train"} for n in range(3)]
+    Corpus.from_records([*labelled, {"text": "Gold.", "split": "train", **said}], topics="labels")
+    Corpus.from_records([{"text": "Gold.", "split": part} for part in ("train", "unused")])  # unlabelled
+    assert caplog.text == ""
+    others = [{"text": "Gold.", "split": part} for part in ("unused", "train")]
+    Corpus.from_records([*labelled, *others], topics="labels")
+    assert "1 of 4 records have no value in 'labels' (5)" in caplog.text
+
+
 def test_fields_may_have_other_names():
     record = {
         "key": "k",

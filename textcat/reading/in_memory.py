@@ -179,7 +179,7 @@ def as_documents(
             raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         texts = _chosen(fields, names_of_texts, trained_on)
         names, labelled_for = record.labels(topics, topics_separator)
-        if asked and record.value(asked) is None:
+        if asked and part != "unused" and labelled_for is None and record.value(asked) is None:
             without_topics.append(label)
         date = "" if date is None else iso_date(date_text(date))
         documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
@@ -190,11 +190,12 @@ def as_documents(
     if asked and asked not in names_of_fields and is_forgotten and documents:
         raise TextcatError(f"There are no topics: {unlabelled_because([asked], names_of_fields)}.")
     # A corpus knows by itself that all its documents are unlabelled.
-    if without_topics and (len(without_topics) < len(documents) or not makes_corpus):
+    n_used = sum(document.split != "unused" for document in documents)
+    if without_topics and (len(without_topics) < n_used or not makes_corpus):
         _log.warning(
             "%s of %s records have no value in %r (%s), so they count as having no topic: leave them out, or give an "
             "empty list.",
-            *(f"{len(without_topics):,}", f"{len(documents):,}", asked, first_of(without_topics)),
+            *(f"{len(without_topics):,}", f"{n_used:,}", asked, first_of(without_topics)),
         )
     return with_meanings(documents, "" if asked == "topics" else asked)
 
