@@ -296,6 +296,19 @@ def test_a_newer_version_extends_or_shortens_an_embargo(model, tmp_path, out, cl
     assert [os.path.basename(tags.source) for tags in read_tags(out)] == ["b.jsonl"]
 
 
+def test_news_whose_embargo_is_no_date_removes_its_older_version_until_it_is_mended(model, tmp_path, out):
+    folder = write_items(tmp_path / "in" / "a.jsonl", [item("urn:1", 1), item("urn:free", 1)]).parent
+    run(model, [folder], out)
+    write_items(folder / "b.jsonl", [item("urn:1", 2) | {"embargoed": "until further notice"}])
+    summary = run(model, [folder], out)
+    assert (ids(out), summary.counts.faults) == (["urn:free"], 1)
+    (fault,) = [line for line in rejected(out) if "left_out" not in line]
+    assert "'until further notice'" in fault["reason"]
+    write_items(folder / "b.jsonl", [item("urn:1", 2) | {"embargoed": "2001-01-01T00:00:00Z"}])
+    summary = run(model, [folder], out)
+    assert (ids(out), summary.counts.faults) == (["urn:1", "urn:free"], 0)
+
+
 def test_a_file_under_embargo_that_was_renamed_is_read_when_the_embargo_ends(model, tmp_path, out, clock):
     folder = write_items(tmp_path / "in" / "a.jsonl", [under_embargo("urn:1", NOW + timedelta(hours=1))]).parent
     run(model, [folder], out)

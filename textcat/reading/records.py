@@ -51,6 +51,7 @@ class Record(NamedTuple):
     #: why they cannot be read. An entry "topics" is the field itself, whose labels are in the record. None: any other
     #: record.
     candidates: Candidates | None = None
+    kind: FaultKind = FaultKind.LEFT_OUT  # of its Rejection, if it is left out
 
 
 class Rejection(NamedTuple):
@@ -223,6 +224,7 @@ class RecordContent(NamedTuple):
     left_out: str = ""  # end of a sentence with the record as subject
     due: float | None = None  # when to read it again, if it is left out, see `Rejection`
     candidates: Candidates | None = None  # see `Record`
+    kind: FaultKind = FaultKind.LEFT_OUT  # see `Record`
 
 
 _Parser: TypeAlias = Callable[[RecordSpan], RecordContent]

@@ -52,8 +52,8 @@ def without_superseded(
             reason, state = superseded_reason(item.id, bool(winner.left_out)), VersionState.OLDER
         if has_version and versions is not None:
             versions.append(ItemVersion(item.id, item.version, item.source, item.position, state))
-        due = item.due if state is VersionState.LEFT_OUT else None
-        yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT, due=due) if reason else item
+        due, kind = (item.due, item.kind) if state is VersionState.LEFT_OUT else (None, FaultKind.LEFT_OUT)
+        yield Rejection(item.source, item.position, reason, kind=kind, due=due) if reason else item
 
 
 def superseded_reason(id_: str, is_withdrawn: bool) -> str:

@@ -129,6 +129,17 @@ def test_an_embargo_that_is_no_date_is_an_error_with_its_value(folder, embargoed
     (folder / "a.json").write_text(json.dumps({**FIRST, "embargoed": embargoed}))
     (rejection,) = read("a.json")
     assert (rejection.kind, f" {told}" in rejection.reason) == (FaultKind.CONTENT, True)
+    assert "remove" not in rejection.reason
+
+
+@pytest.mark.parametrize("embargoed", [True, "until further notice", 1714557600])
+def test_news_whose_embargo_is_no_date_takes_the_place_of_its_older_version(folder, embargoed):
+    versions = [{**FIRST, "version": "1"}, {**FIRST, "version": "2", "embargoed": embargoed}]
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, [*versions, THIRD])))
+    older, newer, _ = read("a.jsonl")
+    assert (older.kind, newer.kind) == (FaultKind.LEFT_OUT, FaultKind.CONTENT)
+    assert "A newer version of" in older.reason
+    assert len(open_corpus("a.jsonl").train) == 1
 
 
 def test_events_and_items_without_text_are_left_out_by_name(folder):

@@ -19,6 +19,7 @@ from textcat.reading.records import NO_VERSION, RecordContent
 
 _LAST_ZONE = "-12:00"  # when a time has passed there, it has passed everywhere
 _SHOWN = 80  # maximum characters of an embargo in messages
+_DATE_REMEDY = ": write its date like 2024-05-01T10:00:00Z"
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # scheme of the creators of tags written by this package
 _ZONES = ("title", "slugline", "abstract", "body")
@@ -108,7 +109,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     """Convert a news item to the content of a record.
 
     If it has no body, its abstract becomes the body. A canceled item, or one under embargo, is marked as left out.
-    UnreadableError is raised if the item has no text, or an embargo that is no date.
+    So is one whose embargo is no date, as an error. UnreadableError is raised if the item has no text.
     """
     texts = {zone: mark_surrogates(item.texts.get(zone, "")).strip() for zone in _ZONES}
     for zone in ("title", "slugline"):
@@ -116,9 +117,9 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     if not texts["body"]:
         texts["body"], texts["abstract"] = texts["abstract"], ""
     version, date, language = item.version.strip(), iso_date(mark_surrogates(item.date)), mark_surrogates(item.language)
-    reason, due = _left_out(item.status, item.embargo and item.embargo.strip())
+    reason, due, kind = _left_out(item.status, item.embargo and item.embargo.strip())
     if reason:
-        reason = f"{reason}, so it is left out"
+        reason = f"{reason}, so it is left out{'' if kind is FaultKind.LEFT_OUT else _DATE_REMEDY}"
     elif not any(texts.values()):
         raise left_out("has no text, as its content is elsewhere or empty")
     elif not (texts["title"] or texts["body"]):
@@ -132,7 +133,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
     zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
     said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip())
-    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said, key, reason, due)
+    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said, key, reason, due, None, kind)
 
 
 def left_out(why: str, always: str = "") -> UnreadableError:
@@ -144,27 +145,25 @@ def left_out(why: str, always: str = "") -> UnreadableError:
     return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT, always)
 
 
-def _left_out(status: str, embargo: str | None) -> tuple[str, float | None]:
-    """Return why an item is left out (or ""), and when its embargo ends, if that is known.
+def _left_out(status: str, embargo: str | None) -> tuple[str, float | None, FaultKind]:
+    """Return why an item is left out (or ""), when its embargo ends, if that is known, and the kind of the rejection.
 
-    UnreadableError is raised if the embargo is neither a date nor "".
+    The kind is an error's if the embargo is neither a date nor "".
     """
     said = re.split("[/#:]", status.strip().lower())[-1]
     if said in _REASONS and not (said == "embargoed" and embargo):
-        return _REASONS[said], None
+        return _REASONS[said], None, FaultKind.LEFT_OUT
     if embargo is None:
-        return "", None
+        return "", None, FaultKind.LEFT_OUT
     if not embargo:
-        return _REASONS["embargoed"], None
+        return _REASONS["embargoed"], None, FaultKind.LEFT_OUT
     until = with_zone(iso_date(embargo), _LAST_ZONE)
     release = moment(until)
     if release is None:
-        raise UnreadableError(
-            f"has the embargo {embargo[:_SHOWN]!r}, which is no date: write it like 2024-05-01T10:00:00Z, or remove it"
-        )
+        return f"has the embargo {embargo[:_SHOWN]!r}, which is no date", None, FaultKind.CONTENT
     if (due := release.timestamp()) <= time.time():
-        return "", None
-    return f"{_REASONS['embargoed']} until {until}", due
+        return "", None, FaultKind.LEFT_OUT
+    return f"{_REASONS['embargoed']} until {until}", due, FaultKind.LEFT_OUT
 
 
 def _fields(item: NewsItem, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:
