@@ -24,7 +24,7 @@ TAGGED = {"a.xml": G2, "packed.xml.gz": COMPRESSIONS[".gz"](G2), "day/two.xml": 
 REST = {
     "canceled.xml": CANCELED,
     "canceled.xml.gz": COMPRESSIONS[".gz"](CANCELED),
-    "day/empty.json": b"",
+    "day/empty.jsonl": b"",
     "day/event.json": json.dumps(EVENT).encode(),
     "day/notes.txt": b"wheat",
     "day/picture.jpg": b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01",
