@@ -146,3 +146,11 @@ def test_names_alone_find_the_topics_of_the_shipped_news():
     corpus = textcat.open_corpus("newswire")
     tagger = train_by_names(dict.fromkeys(corpus.topics, ""), corpus.train)
     assert textcat.evaluate(tagger, corpus).bands[0].measures["macro_average_precision"] > 0.5
+
+
+def test_a_topic_nothing_is_known_of_is_ranked_last_without_vectors_too():
+    recipe = textcat.read_recipe("few-documents").with_settings("topics.vectors=none")
+    with pytest.warns(UserWarning, match="'Zqxv'.* no example"):
+        named = train_by_names({"grain": "wheat and corn", "Zqxv": ""}, TEXTS, recipe)
+    scores = named.scores(TEXTS)
+    assert (scores[:, named.topics.index("Zqxv")] < scores[:, named.topics.index("grain")]).all()

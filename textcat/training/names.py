@@ -245,7 +245,7 @@ def _with_unknown(
     biases = np.full(len(is_known), scores.min() - np.ptp(scores), bias.dtype)
     examples = np.zeros((len(taken), len(is_known)), bool)
     of_all[:, is_known], biases[is_known], examples[:, is_known] = weights, bias, taken
-    return of_all, biases, examples
+    return np.ascontiguousarray(of_all), biases, examples
 
 
 def _weights(
