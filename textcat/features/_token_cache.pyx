@@ -1469,8 +1469,8 @@ cdef class TokenCache:
     def terms_within(self, const int32_t[::1] sizes, int64_t most):
         """Return for each term 1 if its n-grams of characters are counted in some text of the batch, else 0: uint8.
 
-        `sizes` has the number of n-grams of each term. In each text, the n-grams of terms are counted in the order of
-        the text, up to the first term with which there would be more than `most`.
+        `sizes` has the number of n-grams of each term. In each text, the n-grams of its distinct terms are counted in
+        the order of the text, up to the first term with which there would be more than `most`.
         """
         cdef size_t t, i, n
         cdef int k
@@ -1479,12 +1479,16 @@ cdef class TokenCache:
         cdef const int32_t* terms
         within = np.zeros(sizes.shape[0], np.uint8)
         cdef uint8_t[::1] is_within = within
+        cdef int64_t[::1] seen_in = np.full(sizes.shape[0], -1, np.int64)  # the last text that had the term
         with nogil:
             for t in range(self.texts.n):
                 spans, size = spans_of(self, t, &n), 0
                 for i in range(n):
                     terms = terms_of(self, self.spans + spans[i])
                     for k in range(self.spans[spans[i]].n_terms):
+                        if seen_in[terms[k]] == <int64_t>t:
+                            continue
+                        seen_in[terms[k]] = t
                         size += sizes[terms[k]]
                         if size > most:
                             break
@@ -1981,6 +1985,7 @@ cdef int count_text(
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term, before = -1, pair = -1, id_
     cdef int64_t n_ngrams = 0, n_chars = 0
+    cdef int64_t stop = -1  # where in `ids` the terms end whose n-grams of characters are counted; -1: at the end
     cdef Span* span
     cdef int k
     for i in range(n):
@@ -1990,12 +1995,11 @@ cdef int count_text(
         terms = terms_of(cache, span)
         for k in range(span.n_terms):
             term = terms[k]
-            if chars.sizes != NULL:
-                n_chars += chars.sizes[term]
-                if n_chars > most:  # count those of the terms so far
-                    count_chars(cache, chars, start, ids)
-                    chars.sizes = NULL
             if tally[term] == 0:
+                if chars.sizes != NULL and stop < 0:
+                    n_chars += chars.sizes[term]
+                    if n_chars > most:
+                        stop = ids.n
                 push(ids, term)
             tally[term] += 1
             if longest > 1 and n_ngrams < most and not span.is_run:
@@ -2009,7 +2013,7 @@ cdef int count_text(
         if span.is_run:  # its terms overlap, and make no n-grams of words with what is around them
             before = pair = -1
     if chars.sizes != NULL:
-        count_chars(cache, chars, start, ids)
+        count_chars(cache, chars, start, ids.n if stop < 0 else <size_t>stop, ids)
     return 0
 
 
@@ -2024,12 +2028,12 @@ cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer i
     return id_
 
 
-cdef int count_chars(TokenCache cache, CharNgrams chars, size_t start, Buffer ids) except -1 nogil:
+cdef int count_chars(TokenCache cache, CharNgrams chars, size_t start, size_t n, Buffer ids) except -1 nogil:
     """Count the n-grams of characters of a text: each is counted as often as the terms that have it.
 
-    `ids` lists the text's terms from the position `start` on; the n-grams are appended.
+    `ids` lists the text's terms from the position `start` on, to `n`; the n-grams are appended.
     """
-    cdef size_t k, n = ids.n
+    cdef size_t k
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term
     cdef int64_t i

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from textcat.features.fitting import CountedDocuments
 from textcat.features.scripts import is_unspaced
-from textcat.features.tokens import TermCounts, char_ngrams
+from textcat.features.tokens import MOST_NGRAMS, TermCounts, char_ngrams, n_char_ngrams
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from textcat.features.tfidf import TfIdf
 
 
 def add_char_ngrams(counted: CountedDocuments, lengths: range, *, divides_runs: bool) -> CountedDocuments:
@@ -34,9 +37,9 @@ def with_char_ngrams(counts: TermCounts, lengths: range, *, divides_runs: bool) 
     `divides_runs` is the attribute of the `Tokens` that counted the terms. If it is True, terms in scripts without
     spaces between words are n-grams already, and get none.
     """
-    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, lengths, divides_runs)
+    ngrams_of_terms, n_of_terms, names = _ngrams_of_terms(counts.terms, lengths, divides_runs)
     sizes = np.diff(counts.ends, prepend=0)
-    added = _words(counts) @ ngrams_of_terms
+    added = _first_words(_words(counts), n_of_terms) @ ngrams_of_terms
     added_sizes = np.diff(added.indptr)
     ends = np.cumsum(sizes + added_sizes)
     is_added = np.ones(int(ends[-1]) if len(ends) else 0, bool)
@@ -51,21 +54,58 @@ def with_char_ngrams(counts: TermCounts, lengths: range, *, divides_runs: bool) 
     return TermCounts(ends, ids, occurrences, [*counts.terms, *names], counts.ngrams, chars)
 
 
-def _ngrams_of_terms(terms: list[str], lengths: range, divides_runs: bool) -> tuple[csr_array, list[str]]:
-    """Return how often each term has each n-gram of characters, shape (n_terms, n_ngrams), and the n-grams' names."""
+def words_with_ngrams(
+    terms: list[str], ids: np.ndarray, char_ids: Collection[int], features: TfIdf
+) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the words of a text whose n-grams of characters are counted, and these n-grams.
+
+    `ids` has the text's entries of `TermCounts.ids`; the first of each three values is a word's position there.
+    `char_ids` has the ids of n-grams of characters.
+    """
+    n_ngrams, lengths = 0, features.char_lengths
+    for i, id_ in enumerate(ids.tolist()):
+        if id_ >= 0 and id_ not in char_ids and not (features.tokens_.divides_runs and is_unspaced(terms[id_])):
+            n_ngrams += n_char_ngrams(terms[id_], lengths)
+            if n_ngrams > MOST_NGRAMS:
+                return
+            yield i, terms[id_], char_ngrams(terms[id_], lengths)
+
+
+def _first_words(words: csr_array, n_of_terms: np.ndarray) -> csr_array:
+    """Leave out the words of each text from the first one on with which it would have too many n-grams of characters.
+
+    `n_of_terms` has the number of n-grams of each term.
+    """
+    n_so_far = np.append(0, np.cumsum(n_of_terms[words.indices]))
+    before = np.repeat(n_so_far[words.indptr[:-1]], np.diff(words.indptr))
+    is_kept = n_so_far[1:] - before <= MOST_NGRAMS
+    if is_kept.all():
+        return words
+    ends = np.append(0, np.cumsum(is_kept))[words.indptr]
+    return type(words)((words.data[is_kept], words.indices[is_kept], ends), shape=words.shape)
+
+
+def _ngrams_of_terms(terms: list[str], lengths: range, divides_runs: bool) -> tuple[csr_array, np.ndarray, list[str]]:
+    """Return how often each term has each n-gram of characters, shape (n_terms, n_ngrams), their numbers and names.
+
+    The first number is that of the n-grams of each term. Terms with too many for a text are left out.
+    """
     from scipy.sparse import csr_array
 
     position_of: defaultdict[str, int] = defaultdict(count().__next__)
     columns: list[int] = []
     ends = [0]
-    for term in terms:
+    n_of_terms = np.zeros(len(terms), np.int64)
+    for i, term in enumerate(terms):
         if not (divides_runs and is_unspaced(term)):
-            columns += map(position_of.__getitem__, char_ngrams(term, lengths))
+            n_of_terms[i] = n_char_ngrams(term, lengths)
+            if n_of_terms[i] <= MOST_NGRAMS:
+                columns += map(position_of.__getitem__, char_ngrams(term, lengths))
         ends.append(len(columns))
     shape = (len(terms), len(position_of))
     matrix = csr_array((np.ones(len(columns), np.int32), np.array(columns, np.int32), np.array(ends)), shape=shape)
     matrix.sum_duplicates()
-    return matrix, [f"~{ngram}~" for ngram in position_of]
+    return matrix, n_of_terms, [f"~{ngram}~" for ngram in position_of]
 
 
 def _words(counts: TermCounts) -> csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -93,6 +93,26 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
                     spans_of.setdefault(column, {}).update(span)
     names = features.listed_names()
     return {column: Place(shown(names[column]), tuple(spans)) for column, spans in spans_of.items()}
+
+
+def word_places(
+    features: TfIdf, document: str | Zoned, words: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[Span, ...]]:
+    """Find words in a document's texts, also words without a column; return the spans of each.
+
+    A word is a pair: the prefix of the zone that it is a term of, such as "title:", or "" for all zones, and the term.
+    """
+    texts = zones_of_document(document, 0)
+    spans_of: dict[tuple[str, str], list[Span]] = {word: [] for word in words}
+    for zone, spaces, placed in _terms_in_zones(features, texts) if words else ():
+        as_given = _GivenPlaces(features.tokens_, texts[zone])
+        for prefix in (f"{space}:" if space else "" for space in spaces):
+            named = [i for i, term in enumerate(placed.terms) if (prefix, term) in spans_of]
+            at = np.flatnonzero(np.isin(placed.ids, named))
+            starts, ends = as_given.of(placed.starts[at], placed.ends[at])
+            for i, start, end in zip(placed.ids[at].tolist(), starts.tolist(), ends.tolist(), strict=True):
+                spans_of[prefix, placed.terms[i]].append(Span(zone, start, end))
+    return {word: tuple(spans) for word, spans in spans_of.items()}
 
 
 class _GivenPlaces:
@@ -250,10 +270,12 @@ def _chars(
     """
     sizes = np.array([n_char_ngrams(term, lengths) for term in placed.terms], np.int64)
     sizes[is_in_run] = 0
-    near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
-    words = np.flatnonzero(~is_in_run[near])
-    order = words[np.argsort(near[words], kind="stable")]
-    ids, firsts = np.unique(near[order], return_index=True)
+    distinct, first = np.unique(placed.ids, return_index=True)
+    in_order = distinct[np.argsort(first)]
+    near = in_order[: np.searchsorted(np.cumsum(sizes[in_order]), MOST_NGRAMS, side="right")]
+    words = np.flatnonzero(np.isin(placed.ids, near) & ~is_in_run[placed.ids])
+    order = words[np.argsort(placed.ids[words], kind="stable")]
+    ids, firsts = np.unique(placed.ids[order], return_index=True)
     rows: list[tuple[int, int, int, int, int]] = []  # one for each distinct term
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]

@@ -48,8 +48,8 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")  # characters according to str.isalnum
 _KEPT = 0.25  # share of `memo_bytes`: a larger token cache is dropped after texts are counted
 _BYTES_PER_STRING = 200  # rough memory of a term in Python's dicts and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # pieces of text that are cached: how many, and characters
-#: Maximum number of n-grams of terms, and of character n-grams, counted in a text: those of some 30,000 to 100,000
-#: words. A text may have a new one at every character, and each would become a column.
+#: Maximum number of n-grams of terms, and of the character n-grams of distinct terms, counted in a text: those of some
+#: 30,000 to 100,000 words. A text may have a new one at every character, and each would become a column.
 MOST_NGRAMS = 100_000
 _CREATING = threading.Lock()
 _WITHOUT_COLLECTION: set[int] = set()  # threads that have switched the garbage collector off
