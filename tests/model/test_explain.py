@@ -82,7 +82,7 @@ def test_what_ngrams_of_characters_add_is_shared_by_the_words_that_they_are_in(z
         .with_values({"features": {"zone_terms": zone_terms}})
     )
     tagger = textcat.train(corpus, recipe)
-    document = {"title": "wheat heat wheat, gold", "body": "bold wheat buckwheats"}
+    document = {"title": "wheat heat wheat, gold", "body": "bold wheat buckwheats Buckwheat"}
     explained = tagger.explain(document, "whea", n=None)
     names, row = tagger.features.listed_names(), tagger.features.transform([textcat.Document("", document)])
     adds = dict.fromkeys((reason.term for reason in explained), 0.0)
@@ -94,14 +94,34 @@ def test_what_ngrams_of_characters_add_is_shared_by_the_words_that_they_are_in(z
             adds[names[column]] += contribution
             continue
         zones = [prefix[:-1]] if prefix else [*document]
-        holders = [word for zone in zones for word in re.findall(r"\w+", document[zone]) for _ in ngrams_of(word, name)]
+        holders = [
+            word for zone in zones for word in re.findall(r"\w+", document[zone].lower()) for _ in ngrams_of(word, name)
+        ]
         for word in holders:
-            adds[prefix + word if prefix + word in adds else f"{prefix}~{word}~"] += contribution / len(holders)
+            term = word.removesuffix("s")
+            adds[prefix + term if prefix + term in adds else f"{prefix}~{term}~"] += contribution / len(holders)
     assert {reason.term: reason.contribution for reason in explained} == pytest.approx(adds, abs=1e-5)
-    assert any(reason.term.endswith("~buckwheats~") for reason in explained)
+    unknown = [reason for reason in explained if reason.term.endswith("~buckwheat~")]
+    assert [{document[zone][start:end] for zone, start, end in reason.spans} for reason in unknown] == [
+        {"buckwheats", "Buckwheat"}
+    ]
+    without_spans = tagger.explain_all(document, ["whea"], None, with_spans=False)[0]
+    assert [reason[:4] for reason in without_spans] == [reason[:4] for reason in explained]
     assert [abs(reason.contribution) for reason in explained] == sorted(
         (abs(reason.contribution) for reason in explained), reverse=True
     )
+
+
+def test_explanations_of_long_texts_add_up_with_the_ngrams_that_are_counted(trained, monkeypatch):
+    tagger = trained("chars")
+    for module in ("tokens", "char_ngrams", "spans"):
+        monkeypatch.setattr(f"textcat.features.{module}.MOST_NGRAMS", 20)
+    explained = tagger.explain(
+        "wheat harvest rose, and wheats rose as the harvests of grain did, wheat said", "wheat", None
+    )
+    total = sum(reason.contribution for reason in explained) + explained.bias
+    assert total == pytest.approx(explained.score, abs=1e-4)
+    assert explained.without is None or explained.without
 
 
 def ngrams_of(word, name):

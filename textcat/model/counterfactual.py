@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from textcat.features.char_ngrams import words_with_ngrams
 from textcat.features.rows import Rows
 from textcat.features.scripts import is_unspaced, shown
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import OTHER, TermCounts, char_ngrams
+from textcat.features.tokens import OTHER, TermCounts
 from textcat.features.zones import TextParts
 from textcat.model.decisions import Decisions
 from textcat.model.scorer import Scorer
@@ -65,10 +66,11 @@ class _Remainders:
                 entry_of[text_of[i], counts.terms[id_]] = i
             for member in members[i]:
                 taken[words[member], i] = occurrences[i]
-        for i, id_ in enumerate(ids if is_chars else ()):
-            if id_ >= 0 and id_ not in is_chars and not self._is_in_run(term := counts.terms[id_]):
-                for chars in char_ngrams(term, self._features.char_lengths):
-                    taken[words[term], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
+        for text, end in enumerate(counts.ends.tolist() if is_chars else ()):
+            start = int(counts.ends[text - 1]) if text else 0
+            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[start:end], is_chars, self._features):
+                for chars in ngrams:
+                    taken[words[term], entry_of[text, f"~{chars}~"]] += occurrences[start + i]
         self.words, self._taken = list(words), taken
 
     def members(self, id_: int) -> tuple[str, ...]:

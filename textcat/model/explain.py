@@ -1,7 +1,5 @@
 """Explain why a document has a topic: terms with their positions, and training documents that change the score."""
 
-import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +11,10 @@ import numpy as np
 
 from textcat.base.errors import TextcatError
 from textcat.base.markup import html_table, html_text
+from textcat.features.char_ngrams import words_with_ngrams
 from textcat.features.rows import Rows
 from textcat.features.scripts import shown
-from textcat.features.spans import Place, Span, places
+from textcat.features.spans import Place, Span, places, word_places
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.counterfactual import Without, without
@@ -26,15 +25,14 @@ from textcat.model.topic_names import find_topic, topic_label
 from textcat.reading import document_stream
 
 _N_SIMILAR = 2  # number of similar words listed for a word that no support document has
-_SIGNS_AT_ENDS = re.compile(r"^\W+|\W+$")
 _STRENGTHS = 5  # number of strengths of marks
 
 
 class Reason(NamedTuple):
     """A term of an explanation: its value in the document's vector, its weight for the topic, and their product.
 
-    The weight and the contribution of a word include those of the n-grams of characters in it. "~whea~" stands for such
-    n-grams of a word that the model does not know.
+    The weight and the contribution of a word include those of the n-grams of characters in it. "~wheatish~" stands for
+    the n-grams of a word that the model does not know.
     """
 
     term: str
@@ -253,29 +251,21 @@ class Explainer(NamedTuple):
                     "score that terms add up to."
                 )
             explained.append((topic, column, weights, row.data * weights))
-        # N-grams of characters are added to their words before it is known which terms are the strongest.
-        in_words = places_in is not None and self.features.chars > 0
-        strongest = [np.argsort(-np.abs(sums), kind="stable")[: None if in_words else n] for *_, sums in explained]
-        listed = {column for order in strongest for column in row.indices[order].tolist()}
-        if places_in is not None:
-            places_of = places(self.features, places_in, listed)
-        else:
-            names = self.features.listed_names()
-            places_of = {j: Place(shown(names[j]), ()) for j in listed}
-        like = self._similar_words(listed)
+        words = _WordsOfNgrams.of(self.features, self.counted, row) if self.features.chars else None
+        summed = [words.sums(sums) if words else sums for *_, sums in explained]
+        terms = np.flatnonzero(words.is_term) if words else np.arange(len(row.indices))
+        strongest = [terms[np.argsort(-np.abs(sums[terms]), kind="stable")[:n]] for sums in summed]
+        places_of = self._places({int(j) for order in strongest for j in order}, words, places_in)
+        like = self._similar_words({int(row.indices[j]) for j in places_of if j < len(row.indices)})
         topic_names, related_to, explanations = self.topic_names, self.scorer.related(row, self.topics), []
-        for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
-            arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
-            entries = zip(*arrays, strict=True)
-            reasons = [
-                Reason(places_of[j].name, x, weight, sum_, places_of[j].spans, like.get(j, ()))
-                for j, x, weight, sum_ in entries
-            ]
+        for (topic, column, weights, _), contributions, order in zip(explained, summed, strongest, strict=True):
+            reasons = []
+            for j in order.tolist():
+                value, adds = float(words.values[j] if words else row.data[j]), float(contributions[j])
+                weight = adds / value if words else float(weights[j])
+                alike = like.get(int(row.indices[j]), ()) if j < len(row.indices) else ()
+                reasons.append(Reason(places_of[j].name, value, weight, adds, places_of[j].spans, alike))
             score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
-            if in_words:
-                reasons = _with_ngrams_in_words(reasons, zones_of_document(places_in, 0), self.features)
-                rest = sum(reason.contribution for reason in reasons[len(reasons) if n is None else n :])
-                reasons = reasons[:n]
             threshold = float(self.decisions.thresholds[column])
             curves = self.decisions.calibration and self.decisions.calibration.of_topics(np.array([column]))
             probability = float(curves.probabilities(score)[0]) if curves else None
@@ -290,6 +280,24 @@ class Explainer(NamedTuple):
             described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related, rule
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations
+
+    def _places(self, listed: set[int], words: "_WordsOfNgrams | None", places_in: Any) -> dict[int, Place]:
+        """Return the names of terms and, in the document `places_in`, their places, by their positions.
+
+        A position is that of the term's column in `row.indices` or, behind these, that of an unknown word in `words`.
+        """
+        n_columns, names = len(self.row.indices), self.features.listed_names()
+        unknown = {j: words.unknown[j - n_columns] for j in listed if words and j >= n_columns}
+        columns = {j: int(self.row.indices[j]) for j in listed if j < n_columns}
+        if places_in is None:
+            by_column, of_words = {column: Place(shown(names[column]), ()) for column in columns.values()}, {}
+        else:
+            by_column = places(self.features, places_in, columns.values())
+            of_words = word_places(self.features, places_in, unknown.values())
+        places_of = {j: by_column[column] for j, column in columns.items()}
+        for j, (prefix, word) in unknown.items():
+            places_of[j] = Place(f"{prefix}~{shown(word)}~", of_words.get((prefix, word), ()))
+        return places_of
 
     def _similar_words(self, columns: Collection[int]) -> dict[int, tuple[str, ...]]:
         """Return similar words of support documents for each given column that occurs in no support document."""
@@ -318,62 +326,54 @@ class Explainer(NamedTuple):
         return [Neighbour(support.ids[i], support.titles[i], adds, positive) for i, adds, positive in entries]
 
 
-def _with_ngrams_in_words(reasons: Sequence[Reason], texts: Mapping[str, str], features: TfIdf) -> list[Reason]:
-    """Add what n-grams of characters contribute to the words that they are in; return the reasons, strongest first.
+class _WordsOfNgrams(NamedTuple):
+    """The words of a document that its n-grams of characters are in: with a column in the document's row, or unknown.
 
-    The contribution of an n-gram is shared equally among its places. N-grams of a word that the model does not know
-    become one reason, such as "~whea~", where they overlap. `texts` are the texts of the document, by zone.
+    What an n-gram contributes is shared by the words that it is in, in proportion to their occurrences.
     """
-    prefixes = tuple(f"{zone}:" for zone in texts) if features.zone_terms is True else features.zone_prefixes()
-    others, ngrams, words = dict[str, Reason](), list[tuple[str, Reason]](), list[tuple[str, str, int, int, str]]()
-    for reason in reasons:
-        prefix = next(filter(reason.term.startswith, prefixes), "")
-        name = reason.term[len(prefix) :]
-        if len(name) > 2 and name[0] == name[-1] == "~":
-            ngrams.append((prefix, reason))
-            continue
-        others[reason.term] = reason
-        if " " not in name:
-            words += [(prefix, *span, reason.term) for span in reason.spans]
-    words.sort()
-    sums = {term: reason.contribution for term, reason in others.items()}
-    unknown = defaultdict[tuple[str, str], list[tuple[int, int, float, float]]](list)
-    for prefix, ngram in ngrams:
-        value, contribution = ngram.value / len(ngram.spans), ngram.contribution / len(ngram.spans)
-        for zone, start, end in ngram.spans:
-            after = bisect_right(words, (prefix, zone, end))
-            *place, behind, term = words[after - 1] if after else ("", "", 0, 0, "")
-            if place[:2] == [prefix, zone] and behind > start:
-                sums[term] += contribution
-            else:
-                unknown[prefix, zone].append((start, end, value, contribution))
-    found = [
-        reason._replace(weight=sums[term] / reason.value, contribution=sums[term]) for term, reason in others.items()
-    ]
-    for (prefix, zone), parts in unknown.items():
-        found += _joined_parts(prefix, zone, texts[zone], parts)
-    return sorted(found, key=lambda reason: -abs(reason.contribution))
 
+    values: np.ndarray  # the values of the row's entries, then those of unknown words, float64
+    unknown: list[tuple[str, str]]  # unknown words: the prefix of their zone, such as "title:" or "", and the term
+    is_term: np.ndarray  # whether each of `values` is that of a term, not of an n-gram of characters, bool
+    # For each n-gram in a word: the n-gram's entry of the row, the word's position in `values`, and its share.
+    ngrams: np.ndarray
+    words: np.ndarray
+    shares: np.ndarray
 
-def _joined_parts(prefix: str, zone: str, text: str, parts: list[tuple[int, int, float, float]]) -> Iterator[Reason]:
-    """Yield a reason for each piece of a text that overlapping parts of unknown words cover, by the piece's name.
+    @classmethod
+    def of(cls, features: TfIdf, counted: tuple[Any, ...], row: Rows) -> "_WordsOfNgrams":
+        """Find the words of a document's n-grams, given the counts of its terms and its row."""
+        parts, counts, _ = counted
+        names, n_columns = features.listed_names(), len(row.indices)
+        entry_of = {names[column]: i for i, column in enumerate(row.indices.tolist())}
+        unknown: dict[tuple[str, str], int] = {}
+        found: list[tuple[int, int, int]] = []
+        starts, is_chars = np.append(0, counts.ends), set(counts.chars.tolist())
+        for source, space in zip(parts.sources.tolist(), parts.spaces.tolist(), strict=True):
+            prefix = f"{parts.names[space]}:" if parts.names[space] else ""
+            entries = slice(starts[source], starts[source + 1])
+            occurrences = counts.counts[entries]
+            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[entries], is_chars, features):
+                known = [entry for ngram in ngrams if (entry := entry_of.get(f"{prefix}~{ngram}~", -1)) >= 0]
+                if known:
+                    word = entry_of.get(f"{prefix}{term}", -1)
+                    word = word if word >= 0 else n_columns + unknown.setdefault((prefix, term), len(unknown))
+                    found += ((entry, word, int(occurrences[i])) for entry in known)
+        ngrams, words, times = np.array(found, np.int64).reshape(-1, 3).T
+        shares = times / np.bincount(ngrams, times, n_columns)[ngrams]
+        values = np.append(row.data.astype(np.float64), np.zeros(len(unknown)))
+        is_term = np.ones(len(values), bool)
+        is_term[ngrams] = False
+        is_unknown = words >= n_columns
+        np.add.at(values, words[is_unknown], shares[is_unknown] * row.data[ngrams[is_unknown]])
+        return cls(values, [*unknown], is_term, ngrams, words, shares)
 
-    Each part has a start, an end, a value and a contribution.
-    """
-    pieces: list[tuple[int, int, float, float]] = []
-    for start, end, value, contribution in sorted(parts):
-        if pieces and start < pieces[-1][1]:
-            first, behind, values, sum_ = pieces.pop()
-            start, end, value, contribution = first, max(end, behind), value + values, contribution + sum_
-        pieces.append((start, end, value, contribution))
-    by_name = defaultdict[str, list[tuple[int, int, float, float]]](list)
-    for piece in pieces:
-        part = text[piece[0] : piece[1]].lower()
-        by_name[f"{prefix}~{_SIGNS_AT_ENDS.sub('', part) or part}~"].append(piece)
-    for name, same in by_name.items():
-        value, contribution = (sum(piece[k] for piece in same) for k in (2, 3))
-        spans = tuple(Span(zone, start, end) for start, end, *_ in same)
-        yield Reason(name, value, contribution / value, contribution, spans)
+    def sums(self, contributions: np.ndarray) -> np.ndarray:
+        """Return the contributions of the row's entries, n-grams' shared by words, then those of unknown words."""
+        sums = np.append(contributions.astype(np.float64), np.zeros(len(self.unknown)))
+        sums[~self.is_term] = 0
+        np.add.at(sums, self.words, self.shares * contributions[self.ngrams])
+        return sums
 
 
 def explanation_in_words(

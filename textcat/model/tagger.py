@@ -522,7 +522,7 @@ class Tagger:
             topics = [tag.topic for tag in self.select(scores, has_terms=row.has_terms, holding=holding)[0]]
         parts = self.features, self.scorer, self.decisions, self.topics, self.topic_names, self.support
         explainer = Explainer(*parts, counted, row, scores, holding)
-        return explainer.explanations(topics, n, places_in=zoned if with_spans or self.features.chars else None)
+        return explainer.explanations(topics, n, places_in=zoned if with_spans else None)
 
 
 def _batches(stream: Iterator[Any], n: int) -> Iterator[list[Any]]:
