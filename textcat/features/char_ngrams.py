@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -55,20 +55,23 @@ def with_char_ngrams(counts: TermCounts, lengths: range, *, divides_runs: bool) 
 
 
 def words_with_ngrams(
-    terms: list[str], ids: np.ndarray, char_ids: Collection[int], features: TfIdf
+    terms: list[str], ids: np.ndarray, char_ids: np.ndarray, features: TfIdf
 ) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the words of a text whose n-grams of characters are counted, and these n-grams.
 
     `ids` has the text's entries of `TermCounts.ids`; the first of each three values is a word's position there.
-    `char_ids` has the ids of n-grams of characters.
+    `char_ids` has the ids of all n-grams of characters, in ascending order.
     """
     n_ngrams, lengths = 0, features.char_lengths
-    for i, id_ in enumerate(ids.tolist()):
-        if id_ >= 0 and id_ not in char_ids and not (features.tokens_.divides_runs and is_unspaced(terms[id_])):
-            n_ngrams += n_char_ngrams(terms[id_], lengths)
+    place = np.minimum(np.searchsorted(char_ids, ids), len(char_ids) - 1)
+    is_word = (ids >= 0) & (char_ids[place] != ids) if len(char_ids) else ids >= 0
+    for i in np.flatnonzero(is_word).tolist():
+        term = terms[ids[i]]
+        if not (features.tokens_.divides_runs and is_unspaced(term)):
+            n_ngrams += n_char_ngrams(term, lengths)
             if n_ngrams > MOST_NGRAMS:
                 return
-            yield i, terms[id_], char_ngrams(terms[id_], lengths)
+            yield i, term, char_ngrams(term, lengths)
 
 
 def _first_words(words: csr_array, n_of_terms: np.ndarray) -> csr_array:

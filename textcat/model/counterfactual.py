@@ -68,7 +68,7 @@ class _Remainders:
                 taken[words[member], i] = occurrences[i]
         for text, end in enumerate(counts.ends.tolist() if is_chars else ()):
             start = int(counts.ends[text - 1]) if text else 0
-            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[start:end], is_chars, self._features):
+            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[start:end], counts.chars, self._features):
                 for chars in ngrams:
                     taken[words[term], entry_of[text, f"~{chars}~"]] += occurrences[start + i]
         self.words, self._taken = list(words), taken

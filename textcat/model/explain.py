@@ -348,12 +348,12 @@ class _WordsOfNgrams(NamedTuple):
         entry_of = {names[column]: i for i, column in enumerate(row.indices.tolist())}
         unknown: dict[tuple[str, str], int] = {}
         found: list[tuple[int, int, int]] = []
-        starts, is_chars = np.append(0, counts.ends), set(counts.chars.tolist())
+        starts = np.append(0, counts.ends)
         for source, space in zip(parts.sources.tolist(), parts.spaces.tolist(), strict=True):
             prefix = f"{parts.names[space]}:" if parts.names[space] else ""
             entries = slice(starts[source], starts[source + 1])
             occurrences = counts.counts[entries]
-            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[entries], is_chars, features):
+            for i, term, ngrams in words_with_ngrams(counts.terms, counts.ids[entries], counts.chars, features):
                 known = [entry for ngram in ngrams if (entry := entry_of.get(f"{prefix}~{ngram}~", -1)) >= 0]
                 if known:
                     word = entry_of.get(f"{prefix}{term}", -1)
