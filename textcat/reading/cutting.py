@@ -250,16 +250,20 @@ class _WholeRecords:
     def _passed_over(self) -> Block | Rejection:
         ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
         ends, n_further, is_json = False, 0, self._template.format in _JSON
+        rows = self._cutter if isinstance(self._cutter, RowCutter) else None
+        is_open = False
         while not ends:
             data = ahead.data
             n, ends = self._cutter.skip(data)
-            n = len(data) if ahead.ended and not ends else n
+            is_last = ahead.ended and not ends and (rows is None or n in (0, len(data)))
+            if is_last:
+                is_open = rows is not None and rows.is_open(data[n:])
+                n = len(data)
             n_further += further_objects(data[:n]) if is_json else 0
             self.position += self._cutter.count(ahead.drop(n))
-            if ahead.ended:
+            if is_last:
                 break
             ahead.fill(len(ahead.data) + settings.block_bytes)
-        is_open = isinstance(self._cutter, RowCutter) and not ends and not data.endswith(b'"')
         if is_open:
             n_further = max(self.position - position - 1, 0)
         length = ahead.offset - start

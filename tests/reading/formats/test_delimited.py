@@ -132,6 +132,31 @@ def test_what_a_quote_that_nothing_closes_costs_in_a_column_alone_is_told(place)
     assert (outcome(closed), closed[1].n_further) == ([2, -3], 0)
 
 
+@pytest.mark.parametrize("block", [100, 500, 1 << 20])
+@pytest.mark.parametrize("lines", [2, 20, 1000])
+@pytest.mark.parametrize("end", ['",5', '"', '"\n', '",5\n', '"",more",5'])
+def test_an_overlong_row_at_the_end_whose_quotes_are_closed_has_no_further_lines(place, block, lines, end):
+    data = f'id,text,n\n1,hello,1\n2,"{"Tin rose by a lot." * 9}{f"{chr(10)}Tin rose." * lines}{"x" * 1000}{end}'
+    found = place("csv", data.encode(), max_bytes=1000, block_bytes=block)
+    assert (outcome(found), found[1].n_further) == ([2, -3], 0)
+    assert "split it" in found[1].reason
+
+
+@pytest.mark.parametrize("block", [100, 500])
+@pytest.mark.parametrize("end", ["", '""', '""hi""', ',""', "\n"])
+def test_an_open_quote_is_told_whatever_the_file_ends_with(place, block, end):
+    data = f'text\nTin\n"open{f"{chr(10)}Tin rose." * 1000}{end}'
+    found = place("csv", data.encode(), max_bytes=1000, block_bytes=block)
+    assert (outcome(found), found[1].n_further) == ([2, -3], 1000 - (end != "\n"))
+    assert "not closed" in found[1].reason
+
+
+@pytest.mark.parametrize("block", [100, 1 << 20])
+def test_the_line_after_an_overlong_one_is_read_in_a_column_alone_without_a_last_line_end(place, block):
+    found = place("csv", f"text\nTin\n{'x' * 6000}\nGold".encode(), max_bytes=1000, block_bytes=block)
+    assert outcome(found) == [2, -3, 4]
+
+
 @pytest.mark.parametrize("block", [500, 1 << 20])
 @pytest.mark.parametrize("n_rows", [1, 2, 1000])
 @pytest.mark.parametrize("end", ["\n", ""])

@@ -302,6 +302,13 @@ class RowCutter(LineCutter):
         n, self._at_start = self._pass_over(data, before)
         return n, self._at_start
 
+    def is_open(self, rest: bytes) -> bool:
+        """Return whether a quote is open at the end of the file, in the record that is being skipped.
+
+        `rest` is the end of the file that `skip` has not passed over.
+        """
+        return self._in_quotes and not rest  # a rest is the quote that closes the value
+
     def _rows_follow(self, data: bytes, start: int) -> bool:
         *lines, rest = data[start : start + _LOOKED_AHEAD].split(b"\n", _ROWS_THAT_FIT)
         return self._n > 1 and all(line.count(self._separator) == self._n - 1 for line in lines or [rest])
