@@ -52,6 +52,11 @@ def test_the_plan_of_a_small_corpus_has_the_topics_stages_and_size_of_its_model(
         assert plan.model_bytes == pytest.approx(size_of(tagger, tmp_path / recipe.name), rel=0.05)
 
 
+def test_a_training_with_promises_is_planned_though_its_samples_are_too_small_for_them(part):
+    recipe = read_recipe("default").with_values({"promise": {"precision": 0.9}})
+    assert plan_training(part, recipe).documents == 200
+
+
 def test_planning_changes_neither_the_corpus_nor_what_is_trained_on_it(part):
     before = [(dict(document.zones), document.topics) for document in part.train]
     plan_training(part, read_recipe("default"))

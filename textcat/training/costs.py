@@ -22,7 +22,7 @@ from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.rows import release_memory
 from textcat.model.measure import CELLS_AT_ONCE
 from textcat.model.storage import write_model
-from textcat.recipes.recipe import Recipe
+from textcat.recipes.recipe import PromiseSettings, Recipe
 from textcat.training.cross_validation import folder_beside
 from textcat.training.memory import peak_since_reset, reset_peak, used_memory
 from textcat.training.steps import train_and_evaluate
@@ -144,6 +144,7 @@ def cost_of_training(
     `options` and `rows_dir` are arguments of `train_and_evaluate`. If `rows_dir` is given, document vectors are kept in
     a temporary folder beside it, otherwise in memory.
     """
+    recipe = replace(recipe, promise=PromiseSettings())  # a sample may be too small for promises, which cost little
     stages = MeasuredStages()
     with folder_beside(rows_dir) as rows, _without_warnings():
         tagger = train_and_evaluate(sample, recipe, rows_dir=rows, stages=stages, keep_texts=False, **options)
