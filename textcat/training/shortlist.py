@@ -81,19 +81,22 @@ class _Evidence(NamedTuple):
     inverse propensity of its topic (see `textcat.evaluation.at_k`), to make up for topics that indexers have forgotten.
     """
 
-    similarity: float = 0.0  # to the centroid
-    similarity_by_size: float = 0.0
-    ranker: float = 1.0  # the score by the topic's ranker
-    ranker_by_size: float = 0.0
-    name: float = 0.0  # similarity to the topic's name
-    name_by_size: float = 0.0
-    size: float = 0.0
-    constant: float = 0.0
+    similarity: float  # to the centroid
+    similarity_by_size: float
+    ranker: float  # the score by the topic's ranker
+    ranker_by_size: float
+    name: float  # similarity to the topic's name
+    name_by_size: float
+    size: float
+    constant: float
     # Coefficients of the unweighted log odds, which give probabilities: of the score, of log(1 + size), and an
     # intercept.
-    odds_of_score: float = 1.0
-    odds_by_size: float = 0.0
-    odds: float = 0.0
+    odds_of_score: float
+    odds_by_size: float
+    odds: float
+
+
+_RANKER_ALONE = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # the coefficients up to `constant`, if there is no evidence
 
 
 class _NameEvidence(NamedTuple):
@@ -382,6 +385,8 @@ class _ListedTopics:
 
     def hold_out_more(self, held_out: np.ndarray, random: np.random.Generator) -> list[np.ndarray]:
         """Return parts of about the same size as `held_out`, to hold out in turn; none if it is large enough."""
+        if len(held_out) >= _LEAST_HELD_OUT:
+            return []
         others = random.permutation(np.setdiff1d(self.groups, held_out))
         size = max(len(held_out), 1)
         n_parts = min(-(-(_LEAST_HELD_OUT - len(held_out)) // size), -(-len(others) // size))
@@ -490,7 +495,7 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
         missing = inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
         weights = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
     else:
-        weights = [*_Evidence()[:8]]
+        weights = _RANKER_ALONE
     scores = kinds @ weights[:-1] + weights[-1]
     if 0 < n_listed < len(target):
         odds = logistic_regression(np.column_stack([scores, size]), target)
