@@ -123,9 +123,8 @@ def _record_steps(
     """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), settings.most_held
     if template.format in delimited.SEPARATORS:
-        n = ahead.find(
-            partial(delimited.header_length, plain_quotes=settings.plain_quotes), settings.block_bytes, largest
-        )
+        end_of_header = partial(delimited.header_length, plain_quotes=settings.plain_quotes)
+        n = ahead.find(end_of_header, min(settings.block_bytes, largest), largest)
         if not n and not ahead.ended:
             raise UnreadableError(f"has a header of more than {largest} bytes: check that it is a table")
         if not n and ahead.error:
@@ -223,9 +222,11 @@ class _WholeRecords:
         Return None at the end of the data, even if the data end because of an error.
         """
         ahead = self._ahead
-        n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
+        # One byte more than a record may have tells whether more data follow it.
+        n = ahead.find(self._end, self._settings.block_bytes, self._largest + 1, self._without_rest)
         if not n:
-            return None if ahead.ended else self._passed_over()
+            is_long_row = isinstance(self._cutter, RowCutter) and len(ahead.data) > self._largest
+            return self._passed_over() if is_long_row or not ahead.ended else None
         block = self._template._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
         self.position += self._cutter.count(block.data)
         return block
@@ -233,7 +234,10 @@ class _WholeRecords:
     def _end(self, data: bytes, whole: bool) -> int:
         # A line that was incomplete when the file was listed is omitted, together with data added after it.
         is_part = whole and isinstance(self._cutter, LineCutter) and self._ahead.ends_within_line()
-        return len(data) if whole and not self._is_enclosed and not is_part else self._cutter.cut(data)
+        is_at_end = whole and not self._is_enclosed and not is_part
+        if isinstance(self._cutter, RowCutter):
+            return self._cutter.cut(data, is_at_end)
+        return len(data) if is_at_end else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
         """Return how many bytes to read: `size`, or fewer if a line ends shortly before `size`.
@@ -254,6 +258,9 @@ class _WholeRecords:
         is_open = False
         while not ends:
             data = ahead.data
+            if rows is not None and not ahead.ended and rows.is_undecided(data):
+                ahead.fill(len(data) + settings.block_bytes)
+                continue
             n, ends = self._cutter.skip(data)
             is_last = ahead.ended and not ends and (rows is None or n in (0, len(data)))
             if is_last:

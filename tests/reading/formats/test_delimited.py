@@ -99,6 +99,32 @@ def test_what_a_csv_writer_has_written_is_read_back(place, rows, form, block, qu
     assert named == [row[0] for row in rows if row[0] and not row[0].startswith("a:")]
 
 
+LONG_PIECES = st.sampled_from(
+    (
+        *('"', ",", "\n", "\r\n", ',"', '",', '"x"y', "\ufeff", "x" * 100, "x" * 4090, "x" * 6000, " " * 4099),
+        *('""' * 2500, "a,b\n" * 25, '1,"a\nb"\n' * 700, "a\n" * 2100),
+    )
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    header=st.sampled_from(["text\n", "id,text\n", "id,text,n\n", f"{'n' * 4090},text\n"]),
+    pieces=st.lists(LONG_PIECES, max_size=15),
+    block=st.sampled_from([77, 1000, 5003]),
+    plain_quotes=st.booleans(),
+)
+@example("id,text\n", ['1,"', "a,b\n" * 2000], 77, False)
+@example("id,text,n\n", ['1,"', "a\n", "a,b\n" * 2000, 'x"\n2,b,c\n'], 1000, False)
+def test_rows_and_rejections_are_the_same_for_all_sizes_of_blocks(place, header, pieces, block, plain_quotes):
+    data = (header + "".join(pieces)).encode()
+    by_size = [
+        place("csv", data, max_bytes=4096, plain_quotes=plain_quotes, block_bytes=n_bytes)
+        for n_bytes in (block, 1 << 20)
+    ]
+    assert by_size[0] == by_size[1]
+
+
 @pytest.mark.parametrize("block", [1, 30, 1 << 20])
 @pytest.mark.parametrize("bad", ['9,"open', '9,"x"y', '9,"open\nand on'])
 def test_an_unbalanced_quote_costs_no_more_than_the_lines_of_its_row(place, block, bad):

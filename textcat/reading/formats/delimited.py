@@ -127,7 +127,7 @@ def header_length(data: bytes, at_end: bool, plain_quotes: bool) -> int:
     """
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
-        end = _row_end(data, start, None if plain_quotes else b",;\t|", at_end)
+        end = _row_end(data, start, len(data), None if plain_quotes else b",;\t|", at_end)
         if not end or data[start:end].strip():
             return end
         start = end
@@ -220,50 +220,55 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         start, position = end, position + row.count(b"\n")
 
 
-def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
+def row_ends(data: bytes, separators: bytes | None, final: bool, most: int | None = None) -> Iterator[int]:
     """Yield the end of each complete row; if `final` is True, the end of the data is the end of a row.
 
-    `separators` are the bytes that separate values; None: quotes are ordinary characters.
+    `separators` are the bytes that separate values; None: quotes are ordinary characters. A row that does not end
+    within `most` bytes is taken for incomplete.
     """
-    start = 0
-    while start < len(data) and (end := _row_end(data, start, separators, final)):
+    start, n = 0, len(data)
+    while start < n:
+        limit = n if most is None else min(start + most, n)
+        end = _row_end(data, start, limit, separators, final and limit == n)
+        if not end:
+            return
         yield end
         start = end
 
 
-def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
+def _row_end(data: bytes, start: int, limit: int, separators: bytes | None, final: bool) -> int:
     """Return the end of the row at `start`, or of its first line if its quotes are not balanced; 0 if it is incomplete.
 
-    `separators` are the bytes that separate values; None: quotes are ordinary characters. If `final` is True, no more
-    data follow.
+    Only data before `limit` are looked at. `separators` are the bytes that separate values; None: quotes are ordinary
+    characters. If `final` is True, no more data follow.
     """
-    position, last = start, len(data) if final else 0
+    position, last = start, limit if final else 0
     if separators is None:
-        return data.find(b"\n", start) + 1 or last
-    newline = data.find(b"\n", position)
+        return data.find(b"\n", start, limit) + 1 or last
+    newline = data.find(b"\n", position, limit)
     while True:
         if 0 <= newline < position:
-            newline = data.find(b"\n", position)
-        quote = data.find(b'"', position, newline if newline >= 0 else len(data))
+            newline = data.find(b"\n", position, limit)
+        quote = data.find(b'"', position, newline if newline >= 0 else limit)
         if quote < 0:
             return newline + 1 or last
         position = quote + 1
         if quote == start or data[quote - 1] in separators:
-            position = _behind_quotes(data, position)
-            behind = data[position : position + 2]
+            position = _behind_quotes(data, position, limit)
+            behind = data[position : min(position + 2, limit)]
             if not final and (position < 0 or behind in (b"", b"\r")):
                 return 0
             if position < 0 or not (
                 behind in (b"", b"\r") or behind[0] in separators or behind.lstrip(b"\r")[:1] == b"\n"
             ):
-                return data.find(b"\n", start) + 1 or last
+                return data.find(b"\n", start, limit) + 1 or last
 
 
-def _behind_quotes(data: bytes, position: int) -> int:
-    """Return the position after the quote that closes a value opened before `position`; -1 if the data have none."""
-    quote = data.find(b'"', position)
-    while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
-        quote = data.find(b'"', quote + 2)
+def _behind_quotes(data: bytes, position: int, limit: int) -> int:
+    """Return the position after the quote that closes a value opened before `position`; -1 if none does by `limit`."""
+    quote = data.find(b'"', position, limit)
+    while quote >= 0 and data[quote + 1 : min(quote + 2, limit)] == b'"':
+        quote = data.find(b'"', quote + 2, limit)
     return quote + 1 if quote >= 0 else -1
 
 
@@ -274,14 +279,19 @@ class RowCutter(LineCutter):
         row = _row(header, form, settings)
         self.columns = row.read
         self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), not settings.plain_quotes
+        self._most = settings.most_held
         # state of the row that is skipped
         self._at_start, self._in_first_line, self._in_quotes = True, True, False
 
-    def cut(self, data: bytes) -> int:
-        """Return the length of the whole rows at the start of the data."""
-        if not self._quotes or b'"' not in data:
-            return super().cut(data)
-        return max(row_ends(data, self._separator, final=False), default=0)
+    def cut(self, data: bytes, at_end: bool = False) -> int:
+        """Return the length of the whole rows at the start of the data, up to the first one that is too long.
+
+        If `at_end` is True, no more data follow.
+        """
+        if len(data) <= self._most and not (self._quotes and b'"' in data):
+            return len(data) if at_end else super().cut(data)
+        separators = self._separator if self._quotes else None
+        return max(row_ends(data, separators, at_end, self._most), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Return how many bytes of the data belong to the record that is being skipped, and whether it ends there."""
@@ -295,12 +305,14 @@ class RowCutter(LineCutter):
             if self._rows_follow(data, line):
                 self._at_start = True
                 return line, True
-            if line > 2 and b"\n" not in data[line : line + _LOOKED_AHEAD]:
-                data = data[: line - 1]  # the lines that follow are judged when the data begin with the line end
-            else:
-                self._in_first_line = False
+            self._in_first_line = False
         n, self._at_start = self._pass_over(data, before)
         return n, self._at_start
+
+    def is_undecided(self, data: bytes) -> bool:
+        """Return whether `skip` needs more data to tell whether the record being skipped ends with its first line."""
+        line = data.find(b"\n") + 1 if self._quotes and (self._at_start or self._in_first_line) else 0
+        return line > 0 and len(data) - line < _LOOKED_AHEAD and data.count(b"\n", line) < _ROWS_THAT_FIT
 
     def is_open(self, rest: bytes) -> bool:
         """Return whether a quote is open at the end of the file, in the record that is being skipped.
@@ -317,7 +329,7 @@ class RowCutter(LineCutter):
         newline = data.find(b"\n", position)
         while True:
             if self._in_quotes:
-                position = _behind_quotes(data, position)
+                position = _behind_quotes(data, position, len(data))
                 if position < 0 or position == len(data):
                     # The last quote may be the first of a doubled quote.
                     return len(data) - (position > 0), False
