@@ -593,6 +593,17 @@ def test_documents_of_a_table_with_columns_of_some_topics_are_no_negatives_of_th
     check_same(bytes_of(model), bytes_of(other))
 
 
+def test_labels_for_topics_that_a_table_does_not_judge_stay(model):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": ["d0", "d1", "d2"], "text": ["ashwood"] * 3, "ash": [0, 1, 1], "elm": [1, 0, 0]})
+    learnt = textcat.learn(model, table, topics=["ash", "elm"])
+    corpus = learnt.tagger.training_counts.corpus
+    assert [{*document.topics} for document in corpus.train[:3]] == [{"elm"}, {"ash", "birch"}, {"ash", "cedar"}]
+    unjudged = corpus.unjudged(corpus.train).toarray()
+    assert unjudged[:, corpus.topics.index("elm")].tolist() == [0] * 3 + [1] * 9
+    assert unjudged.sum() == 9
+
+
 def test_records_without_topics_are_told_before_they_are_learnt(model, caplog):
     textcat.learn(model, [{"id": "new", "text": "Corn rose."}])
     assert "1 of 1 records have no value in 'topics' (1), so they count as having no topic" in caplog.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -19,8 +19,8 @@ class Change(NamedTuple):
     """The changes of one update of a model's documents.
 
     `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
-    `corrected` are given by their positions in `old`. The correction of a document in `partly` judges some topics only,
-    which are added to those judged before.
+    `corrected` are given by their positions in `old`. A correction that judges some topics only (its `labelled_for` is
+    not None) leaves the labels for the others as they were.
     """
 
     gone: tuple[int, ...]
@@ -28,14 +28,12 @@ class Change(NamedTuple):
     added: tuple[tuple[Document, ...], tuple[Document, ...]]  # added to the training part and to the test part
     old: Sequence[Document]
     n_train: int
-    partly: Container[str]  # ids
 
     @classmethod
-    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], partly: Container[str]) -> Change:
+    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> Change:
         """Return the change that adds or corrects the documents `new`, and removes those with the ids `remove`.
 
-        `partly` has the ids of documents that are corrected for some topics only. Raise TextcatError if the change is
-        not possible.
+        Raise TextcatError if the change is not possible.
         """
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
@@ -59,9 +57,8 @@ class Change(NamedTuple):
                 )
         added = [document for document in new if document.id not in position_of]
         train, test = (tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
-        return cls(
-            tuple(position_of[id_] for id_ in dict.fromkeys(remove)), corrected, (train, test), old, n_train, partly
-        )
+        gone = tuple(position_of[id_] for id_ in dict.fromkeys(remove))
+        return cls(gone, corrected, (train, test), old, n_train)
 
     @property
     def counted(self) -> list[Document]:
@@ -106,10 +103,8 @@ class Change(NamedTuple):
             old, new = self.old[i], self.corrected.get(i)
             if new is None:
                 return relabelled(old)
-            if new.id in self.partly:
-                judged = relabelled(old).labelled_for
-                judged = None if judged is None else (*judged, *(new.labelled_for or ()))
-                new = replace(new, labelled_for=judged)
+            if new.labelled_for is not None:
+                new = _with_labels_for_others(new, relabelled(old))
             return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
 
         staying = [
@@ -142,6 +137,14 @@ def _relabelled(former: set[str], new: set[str], are_negative: bool, document: D
     if not new or (document.labelled_for is None) == are_negative:
         return document
     return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
+
+
+def _with_labels_for_others(new: Document, old: Document) -> Document:
+    """Return the document `new` with the labels of `old` for the topics that `new` was not judged for."""
+    judged = {*(new.labelled_for or ()), *new.topics}
+    kept = [topic for topic in old.topics if topic not in judged]
+    labelled_for = None if old.labelled_for is None else (*old.labelled_for, *(new.labelled_for or ()))
+    return replace(new, topics=(*kept, *new.topics), labelled_for=labelled_for)
 
 
 def _without_judged(document: Document, topics: set[str]) -> Document:
@@ -194,19 +197,18 @@ def change_corpus(
     remove: Sequence[str] = (),
     vocabulary: Vocabulary | None = None,
     *,
-    partly: Container[str] = (),
     new_topics_negative: bool = False,
     place: str = "",
     warn: bool = True,
 ) -> tuple[Change, Corpus]:
     """Return the change by which `textcat learn` updates a model's corpus, and the corpus after the change.
 
-    The documents `new` are added, or replace those with the same id; `remove` has ids. `partly` has the ids of
-    documents that are corrected for some topics only; their labels for other topics stay. `place` is the model's
-    folder, which warnings name; with `warn` False, there are none. Raise TextcatError if the change is impossible.
+    The documents `new` are added, or replace those with the same id; `remove` has ids. If a document was judged for
+    some topics only, the labels that it had for the others stay. `place` is the model's folder, which warnings name;
+    with `warn` False, there are none. Raise TextcatError if the change is impossible.
     """
     former = corpus if vocabulary is None else _with_current_topics(corpus, vocabulary, place, warn=warn)
     new = Vocabulary({}, place, replacements=former.replacements).current(new, warn=warn)
-    change = Change.of(former, new, remove, partly)
+    change = Change.of(former, new, remove)
     changed = change.corpus(former, new_topics_negative=new_topics_negative)
     return change, changed if vocabulary is None else _with_names(changed, vocabulary)

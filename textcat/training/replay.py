@@ -39,8 +39,7 @@ def replayed(steps: Sequence[LearningStep]) -> Corpus:
         new = [*documents_learnt(step, known, standing_of.get(step.number, {}))]
         gone = [id_ for id_ in step.removed if id_ in known]
         names = None if step.vocabulary is None else _vocabulary_of(step.vocabulary)
-        options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
-        _, changed = change_corpus(corpus, new, gone, names, **options, warn=False)
+        _, changed = change_corpus(corpus, new, gone, names, new_topics_negative=step.new_topics_negative, warn=False)
         parts = (changed.train, changed.test)
         train, test = ([d if d is known.get(d.id) else _as_stored(d) for d in part] for part in parts)
         corpus = replace(changed, train=train, test=test)
@@ -91,14 +90,6 @@ def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[st
     return {checksum: document for document in documents if (checksum := checksum_of_text(document)) in wanted}
 
 
-def judged_partly(step: LearningStep) -> set[str]:
-    """Return the ids of the documents that a step learnt from corrections.
-
-    Their labels are the answers alone: other topics count as not judged, and there may be no answer left.
-    """
-    return {id_ for id_, said in step.documents.items() if "answers" in said}
-
-
 def _lasting_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[str, bool] | None]]:
     """Return, by step and document id, the answers that no later step found retracted or changed.
 
@@ -107,8 +98,9 @@ def _lasting_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[
     lasting: dict[tuple[str, str], dict[str, bool] | None] = {}
     standing_of: dict[int, dict[str, dict[str, bool] | None]] = {}
     for step in reversed(steps):
-        for id_ in judged_partly(step):
-            of_document, answers = (step.corrections, id_), step.documents[id_]["answers"] or None
+        of_corrections = ((id_, said["answers"]) for id_, said in step.documents.items() if "answers" in said)
+        for id_, said in of_corrections:
+            of_document, answers = (step.corrections, id_), said or None
             if answers and of_document in lasting:
                 later = lasting[of_document]
                 answers = later and {
@@ -123,8 +115,8 @@ def documents_learnt(
 ) -> Iterable[Document]:
     """Yield the documents that a step learns; `known` has those before it, and `standing` the lasting answers.
 
-    Each has the checksum in place of its text. Documents in `judged_partly` are labelled for the topics of their
-    answers only.
+    Each has the checksum in place of its text. Documents learnt from corrections are labelled for the topics of their
+    answers only, which may be none.
     """
     for id_, said in step.documents.items():
         zones = {TEXT: said["text"]} if "text" in said else {}

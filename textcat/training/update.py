@@ -32,7 +32,6 @@ from textcat.training.replay import (
     answers_entry,
     answers_in,
     documents_learnt,
-    judged_partly,
     labels_entry,
     learnt_corrections,
     replayed,
@@ -66,10 +65,10 @@ def learn(
     documents stays, however many there are now.
 
     Training uses the earlier documents, then the new ones, in the order of their addition. A document with the id of an
-    earlier document replaces it; without a text, it replaces only the topics. Documents whose `split` is "test" are
-    added to the test documents. The new model has the topics of the old one that still have a training document, and
-    the topics of the new documents. For a new topic, the earlier documents are neither positive nor negative examples,
-    as nobody has judged them for it.
+    earlier document replaces it; without a text, it replaces only the topics. If it was judged for some topics only,
+    its labels for the others stay. Documents whose `split` is "test" are added to the test documents. The new model has
+    the topics of the old one that still have a training document, and the topics of the new documents. For a new topic,
+    the earlier documents are neither positive nor negative examples, as nobody has judged them for it.
 
     `vocabulary` adds or replaces names of topics, which all later updates keep. A model that was not trained with
     ``updatable=True`` can only get names, with the broader topics of the vocabulary; nothing else in it changes.
@@ -227,8 +226,8 @@ def _learn(
     names: Vocabulary | None = None,
 ) -> UpdateResult:
     """Change a model's corpus, retrain the model, and add the step to its history; return the result."""
-    options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
-    change, corpus = change_corpus(opened.corpus, new, gone, names, place=str(opened.folder), **options)
+    options: dict[str, Any] = {"new_topics_negative": step.new_topics_negative, "place": str(opened.folder)}
+    change, corpus = change_corpus(opened.corpus, new, gone, names, **options)
     added, corrected, removed = map(list, change.ids())
     step = replace(step, added=added, corrected=corrected, removed=removed)
     return opened.result(opened.retrain(step, corpus, change.counted, change.order()), step)
