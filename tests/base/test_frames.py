@@ -215,7 +215,16 @@ def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tag
 
 def test_measuring_as_many_rows_as_were_trained_on_is_warned_of(table, tagger, caplog):
     textcat.evaluate(tagger, table, text=TEXT, topics="section")
-    assert "trained on 12 documents, as many as these" in caplog.text
+    assert "trained on 12 documents, with as many of each topic as these" in caplog.text
+    caplog.clear()
+    textcat.evaluate(tagger, table, text=TEXT, topics=["grain"])
+    assert "trained on 12 documents" in caplog.text
+
+
+def test_other_rows_of_the_same_number_are_not_taken_for_those_of_training(library, tagger, caplog):
+    others = library.DataFrame({name: [*values[1:], values[1]] for name, values in COLUMNS.items()})
+    textcat.evaluate(tagger, others, text=TEXT, topics="section")
+    assert "trained on 12 documents" not in caplog.text
 
 
 HALF = ["a", None, None, "b"] * 3

@@ -95,10 +95,10 @@ def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     Raise TextcatError if some belong to parts, but none to the test part.
     """
     documents = as_documents(source, trained_on=tagger.facts.text_columns, **columns)
-    if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
+    if tagger.facts.corpus in (TABLE, RECORDS) and _may_be_those_of_training(tagger, documents):
         _log.warning(
-            "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "
-            "so measure it on others.",
+            "The model was trained on %s documents, with as many of each topic as these: if they are the same, the "
+            "figures are too good, so measure it on others.",
             f"{len(documents):,}",
         )
     name = TABLE if is_table(source) else RECORDS
@@ -109,6 +109,14 @@ def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
         raise no_test_documents(name)
     others = [document for document in documents if document.split in ("", "train")]
     return Corpus(name, others, tested, tuple(sorted(topic_counts(others))))
+
+
+def _may_be_those_of_training(tagger: Tagger, documents: Sequence[Document]) -> bool:
+    """Return whether there are as many documents, and as many of each of their topics, as a tagger was trained on."""
+    counts, sizes = topic_counts(documents), dict(zip(tagger.topics, tagger.facts.train_sizes.tolist(), strict=True))
+    return len(documents) == tagger.facts.train_documents and all(
+        counts[topic] == sizes[topic] for topic in counts.keys() & sizes.keys()
+    )
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
