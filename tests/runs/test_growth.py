@@ -356,5 +356,5 @@ def test_files_of_the_same_size_and_time_without_checksums_keep_their_former_nam
 
     known = {name: KnownFile(file, Reading(0, name), ("part-00000.jsonl",)) for name, file in of("ab").items()}
     before = SimpleNamespace(known=known, blocked={}, silent=set(), again=set(), cut=[], gone=())
-    work = find_growth([], of("cd"), before)
+    work = find_growth([], of("cd"), before, InputSettings())
     assert (work.growth.gone, {file.name: file.was for file in work.files}) == ((), {"c": "a", "d": "b"})

@@ -1,6 +1,7 @@
 """What could not be read once is read as soon as it can be; news is read when its embargo ends; counts stay true."""
 
 import errno
+import gzip
 import json
 import os
 import shutil
@@ -192,6 +193,38 @@ def test_a_file_that_failed_and_was_renamed_is_read_once(model, folder, out, fau
     (folder / "a.jsonl").rename(folder / "z.jsonl")
     assert run(model, [folder], out).counts.faults == 0
     assert len(ids(out)) == len({*ids(out)}) == 12
+
+
+WHEAT = b"Wheat exports rose to 12 million tonnes.\n"
+TABLE = b"text,abstract\nWheat exports rose.,Oil prices fell.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "data", "after", "options"),
+    [
+        ("report", b"\x00" + WHEAT, "report.txt", {}),  # rejected: neither name nor content told its format
+        ("story.txt.filepart", WHEAT, "story.txt", {}),  # as clients of FTP name what is being sent
+        ("draft-a.txt", WHEAT, "a.txt", {"draft*": {"skip": True}}),
+        ("a.txt", WHEAT, "draft-a.txt", {"draft*": {"skip": True}}),
+        ("e.csv", TABLE, "x.csv", {"x*": {"text_fields": ("abstract",)}}),
+        ("a.zip", zipped(("e.csv", TABLE)), "b.zip", {"*b.zip/e.csv": {"text_fields": ("abstract",)}}),
+        ("a.jsonl", LINE % b"a" * 3, "a.tar", {}),  # and is a damaged archive by its new name
+        ("a.jsonl.gz", gzip.compress(LINE % b"a" * 3), "a.jsonl", {}),
+        ("page.txt", b"<p>Wheat exports rose</p>", "page.html", {}),
+    ],
+)
+def test_a_file_whose_new_name_decides_otherwise_how_it_is_read_is_read_again(
+    model, folder, out, tmp_path, before, data, after, options
+):
+    settings = READ._replace(for_files=tuple((pattern, tuple(of.items())) for pattern, of in options.items()))
+    (folder / before).write_bytes(data)
+    run(model, [folder], out, settings)
+    (folder / before).rename(folder / after)
+    for _ in range(2):
+        run(model, [folder], out, settings)
+    run(model, [folder], tmp_path / "new", settings)
+    assert sorted(rows(out)) == sorted(rows(tmp_path / "new"))
+    assert [row["source"] for row in rejected(out)] == [row["source"] for row in rejected(tmp_path / "new")]
 
 
 def test_a_link_that_leads_nowhere_is_read_when_it_leads_to_a_file(model, folder, out, tmp_path):

@@ -36,7 +36,7 @@ _NAMES_IN = {
     "layouts": "folders_of part_of shared_depth",
     "maildir": "is_message placed",
     "records": "NO_VERSION START_OVER Batch BatchNumber Block Checkpoint PipeState Record Rejection",
-    "recognition": "ARCHIVES FOLDERS format_by_name format_of named_format",
+    "recognition": "ARCHIVES FOLDERS format_by_name format_of is_read_alike named_format",
     "shares": "Share",
     "single_file": "text_of_file",
     "sources": "Source is_url path_inside",

@@ -68,6 +68,7 @@ from textcat.reading.recognition import ARCHIVES as ARCHIVES
 from textcat.reading.recognition import FOLDERS as FOLDERS
 from textcat.reading.recognition import format_by_name as format_by_name
 from textcat.reading.recognition import format_of as format_of
+from textcat.reading.recognition import is_read_alike as is_read_alike
 from textcat.reading.recognition import named_format as named_format
 from textcat.reading.records import NO_VERSION as NO_VERSION
 from textcat.reading.records import START_OVER as START_OVER

@@ -117,6 +117,19 @@ def named_format(name: str) -> str:
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
 
 
+def is_read_alike(name: str, other: str, settings: InputSettings) -> bool:
+    """Return whether the same file is read in the same way under two names: names decide about formats and options.
+
+    Options may be for some files of an archive, whose paths begin with its name: then it is read alike under no other.
+    """
+    names = (name, other)
+    endings = {"eml" if is_message(of) else posixpath.splitext(plain_name(of))[1].lower() for of in names}
+    packed = {plain_name(of) != of for of in names}
+    if len(endings) > 1 or len(packed) > 1:
+        return False
+    return not settings.for_files or (settings.for_file(name) == settings.for_file(other) and not is_archive(name))
+
+
 def format_by_name(name: str, settings: InputSettings) -> FormatGuess:
     """Return the format of a file by its name; the format in the settings takes precedence, except for archives."""
     asked = "" if is_archive(name) else settings.format

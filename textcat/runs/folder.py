@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
-from textcat.reading import START_OVER, Source
+from textcat.reading import START_OVER, InputSettings, Source
 from textcat.runs.files import FILES, ListedFile, RunFiles, has_files, read_files, write_files
 from textcat.runs.growth import (
     Growth,
@@ -62,6 +62,7 @@ class Growing(NamedTuple):
     """How to continue a finished run with input files that are new or have changed."""
 
     sources: Sequence[Source]
+    settings: InputSettings  # the settings by which they are read
     remove: RemoveRows
     #: The log of this process's last run in the folder: if nothing was added to the journal since, the journal need
     #: not be replayed, nor the shards verified.
@@ -178,9 +179,9 @@ def _begin_or_resume(
         log.append(Finished())
     if facts != log.facts:
         log.append(Facts(facts))
-    if not grows or files is None:
+    if not grows or files is None or growing is None:
         return _state(log, sources)
-    return _state_with_growth(log, inputs, sources, files, renews=growing is not None and growing.renews)
+    return _state_with_growth(log, inputs, growing, files)
 
 
 def _replayed(path: Path, restart: bool, remedy: str) -> tuple[Log | None, bool]:
@@ -324,14 +325,13 @@ def _remove_unfinished(log: Log, remedy: str) -> None:
     disk.sync_folder(log.folder)
 
 
-def _state_with_growth(
-    log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile], *, renews: bool
-) -> RunState:
+def _state_with_growth(log: Log, inputs: Sequence[Fields], growing: Growing, files: Sequence[ListedFile]) -> RunState:
     """Return the state from which to resume a run whose inputs may have changed; `files` are their present files.
 
     If they have changed, a new generation (a further pass over the inputs) begins, with the new and changed files and,
     if the run `renews`, files whose documents were written with other settings.
     """
+    sources, renews = growing.sources, growing.renews
     state = _state(log, sources)
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.generation.shards)
     if is_first and not renews and _are_same(log.folder / INPUTS, inputs):
@@ -342,7 +342,8 @@ def _state_with_growth(
         run.add_sums(sums)
     if not state.finished and can_continue(listed, run):
         return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
-    work = find_growth(sources, listed, run, outdated(log, run, log.facts) if renews else frozenset())
+    again = outdated(log, run, log.facts) if renews else frozenset()
+    work = find_growth(sources, listed, run, growing.settings, again)
     is_changed = work.files or work.growth or work.unblocked or not {*run.unread}.issuperset(work.unread)
     if not is_changed and state.finished:
         return state._replace(growth=work.growth, wake=work.wake)

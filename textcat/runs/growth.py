@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from textcat.base.paths import paths_above
-from textcat.reading import ByteStream, Source, UnreadableError
+from textcat.reading import ByteStream, InputSettings, Source, UnreadableError, is_read_alike
 from textcat.runs.files import KnownFile, ListedFile, RunFiles
 from textcat.runs.records import Log
 
@@ -91,14 +91,19 @@ def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
 
 
 def find_growth(
-    sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, again: Set[str] = frozenset()
+    sources: Sequence[Source],
+    listed: Mapping[str, ListedFile],
+    run: RunFiles,
+    settings: InputSettings,
+    again: Set[str] = frozenset(),
 ) -> Work:
     """Return the files that a run must read next; `listed` has the present files by name.
 
     The last generation (pass over the inputs) must have ended, or be unable to continue (see `can_continue`). The files
-    named in `again` are read again even if they have not changed.
+    named in `again` are read again even if they have not changed; renamed files are, if their new name decides
+    otherwise how they are read by `settings`.
     """
-    found = _compare(sources, listed, run, _names_due(listed, run, now := time.time()), again)
+    found = _compare(sources, listed, run, settings, _names_due(listed, run, now := time.time()), again)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
@@ -143,7 +148,12 @@ class _Found(NamedTuple):
 
 
 def _compare(
-    sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, waiting: Set[str], outdated: Set[str]
+    sources: Sequence[Source],
+    listed: Mapping[str, ListedFile],
+    run: RunFiles,
+    settings: InputSettings,
+    waiting: Set[str],
+    outdated: Set[str],
 ) -> _Found:
     """Return how files have changed since they were last read; `listed` has the present files by name.
 
@@ -178,7 +188,7 @@ def _compare(
             kept.append(file.as_already_read(item.file.of))
             continue
         was = former.take(file, sum_, by_state=not is_same)
-        if was and sum_ and not former.is_read[was]:
+        if was and sum_ and not former.is_read[was] and is_read_alike(name, known[was].reading.name, settings):
             kept.append(file.as_already_read(known[was].file.of, was))
             renamed.append((name, was))
             continue

@@ -14,7 +14,7 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.base.folders import exchange_folders
-from textcat.reading import Source
+from textcat.reading import InputSettings, Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
 from textcat.runs.growth import find_growth, list_files, outdated, readable
@@ -32,10 +32,10 @@ class Replacement(NamedTuple):
     stays: bool  # output of the present settings, or of missing files
 
 
-def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
+def find_replacement(folder: Path, sources: Sequence[Source], settings: InputSettings, **facts: object) -> Replacement:
     """Return whether output must be written anew because settings differ from `facts`, and whether other output stays.
 
-    `sources` are the present inputs.
+    `sources` are the present inputs, and `settings` those by which they are read.
     """
     if all(before.get(name) == value for before in all_facts(folder) for name, value in facts.items()):
         return Replacement(False, False)
@@ -50,7 +50,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     again = others & names
     is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.generation.shards)
     if others - names and names - run.known.keys():  # files may have been renamed
-        to_read = find_growth(sources, files, run, others).files
+        to_read = find_growth(sources, files, run, settings, others).files
         read = {file.was or file.name for file in to_read if file.source >= 0 and not file.is_blocked}
         stays = any(item.shards for name, item in run.known.items() if name not in read)
         return Replacement(bool(read & others) or is_cut, stays)

@@ -135,7 +135,7 @@ def _run(
 ) -> Duplicates:
     facts = {"command": "duplicates", "textcat": __version__, "sketch format": SKETCH_FORMAT}
     facts |= facts_of_reading(sources, settings)
-    inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _shard_without_files)
+    inputs, growing = [source.fingerprint() for source in sources], Growing(sources, settings, _shard_without_files)
     with (
         open_workers(jobs, total_size(sources)) as workers,
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,

@@ -168,7 +168,7 @@ def tag_to_folder(
         )
     end_replacement(out, keep)
     facts = facts_of_job(plan.job, plan.sources)
-    found = find_replacement(out, plan.sources, **{name: facts[name] for name in _MAY_CHANGE})
+    found = find_replacement(out, plan.sources, plan.job.input, **{name: facts[name] for name in _MAY_CHANGE})
     if not found.is_due:
         drop_replacement(out, keep)
         return _tag(plan, out, progress=progress, former=former, changes="new", **limits)
@@ -211,7 +211,7 @@ def _tag(
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
     while True:
-        growing = Growing(plan.sources, remove, former, renews=changes == "all", is_part=is_part)
+        growing = Growing(plan.sources, plan.job.input, remove, former, renews=changes == "all", is_part=is_part)
         # Start workers first: a forked worker would inherit the lock, and hold it longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
