@@ -285,6 +285,13 @@ def tag(archive, tmp_path, model):
     return partial(textcat.tag_archive, model, out=tmp_path / "tags", output_settings=settings, jobs=1)
 
 
+def test_a_run_without_groups_does_not_go_on_with_them(archive, tmp_path, model, tag):
+    run(archive, tmp_path / "out.jsonl")
+    textcat.tag_archive(model, [archive], tmp_path / "tags", jobs=1)
+    with pytest.raises(TextcatError, match="began with no --duplicates"):
+        tag([archive])
+
+
 def test_documents_get_no_group_before_duplicates_has_read_them(archive, tmp_path, tag):
     run(archive, tmp_path / "out.jsonl")
     tag([archive])

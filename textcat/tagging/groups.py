@@ -15,6 +15,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
 
 FIELD = "group"  # field of the records that are written: the place of the first document of their group
+GROUPS = "--duplicates"  # name of the fact of a run that has the mark of its file of groups, see `GroupsMark`
 _BATCH = 1 << 20  # number of bytes read at a time, or a line more
 _LINE = 1 << 10  # usual maximum number of bytes of a line
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.runs.records import facts_of_run
 from textcat.tagging.counted_folders import CountedFolders, check_has_present_tags
+from textcat.tagging.groups import FIELD, GROUPS
 from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
 from textcat.tagging.shards import TagShard, read_field, read_shard
 from textcat.trends.bins import N_BINS
@@ -92,7 +93,8 @@ def read_periods(
 
 def _check_kept(folders: Sequence[Path], field: str) -> None:
     for folder in folders:
-        kept = ["source", *facts_of_run(folder).get("--keep-fields", ())]
+        facts = facts_of_run(folder)
+        kept = ["source", *facts.get("--keep-fields", ()), *([FIELD] if GROUPS in facts else [])]
         if field not in kept:
             hint = did_you_mean(field, [*PERIODS, *kept])
             raise TextcatError(

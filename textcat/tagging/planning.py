@@ -25,7 +25,7 @@ from textcat.reading import (
     warn_of_unnamed_texts,
 )
 from textcat.runs.inputs import facts_of_reading
-from textcat.tagging.groups import FIELD, open_groups
+from textcat.tagging.groups import FIELD, GROUPS, open_groups
 from textcat.tagging.job import Job
 from textcat.tagging.output import RULES, OutputSettings, check_output, library_versions
 from textcat.tagging.rejection_limit import RejectionLimit
@@ -33,7 +33,6 @@ from textcat.tagging.summary import Trained
 
 INPUT: InputSettings = InputSettings()
 OUTPUT: OutputSettings = OutputSettings()
-GROUPS = "--duplicates"  # name of the fact of a run that has the mark of its file of groups, see `GroupsMark`
 _AUTO = "auto"  # pseudo-language for identification
 
 
@@ -191,6 +190,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     write = job.output
     of_reading = facts_of_reading(sources, job.input)
     rules = _rules_of(job)
+    kept = [name for name in write.keep_fields if job.groups is None or name != FIELD]
     return {
         "model": job.model_ids,
         "textcat": __version__,
@@ -203,7 +203,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         "--all-topics": write.all_topics,
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
-        **({"--keep-fields": [*write.keep_fields]} if write.keep_fields else {}),
+        **({"--keep-fields": kept} if kept else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         RULES: sha256("\0".join(rules).encode()).hexdigest()[:16] if any(rules) else None,

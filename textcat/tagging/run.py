@@ -33,11 +33,11 @@ from textcat.runs.replacing import (
 )
 from textcat.runs.shard_writer import write_shards
 from textcat.tagging.grouped_files import check_grouped_files
-from textcat.tagging.groups import GroupsMark, open_groups
+from textcat.tagging.groups import GROUPS, GroupsMark, open_groups
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import MODEL, RULES, OutputSettings, file_format
-from textcat.tagging.planning import GROUPS, INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
+from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary
 from textcat.tagging.summary_by_month import write_summary
