@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,6 +147,15 @@ def test_names_alone_find_the_topics_of_the_shipped_news():
     corpus = textcat.open_corpus("newswire")
     tagger = train_by_names(dict.fromkeys(corpus.topics, ""), corpus.train)
     assert textcat.evaluate(tagger, corpus).bands[0].measures["macro_average_precision"] > 0.5
+
+
+@pytest.mark.parametrize(("changes", "char_min"), [([], 0), (["features.char_min=3"], 3)])
+def test_short_ngrams_of_characters_are_left_out_unless_the_user_asks_for_them(changes, char_min):
+    recipe = textcat.read_recipe("few-short-texts").with_settings(changes)
+    tagger = train_by_names(NAMES, TEXTS, recipe)
+    assert tagger.facts.recipe.features.char_min == char_min
+    own = train_by_names(NAMES, TEXTS, replace(recipe, name="own"))
+    assert own.facts.recipe.features.char_min == recipe.features.char_min
 
 
 def test_a_topic_nothing_is_known_of_is_ranked_last_without_vectors_too():

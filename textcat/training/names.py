@@ -35,7 +35,7 @@ from textcat.model.facts import TrainingFacts
 from textcat.model.tagger import Tagger
 from textcat.reading import InputSettings, Rejection, document_stream, named_in_training, read_records
 from textcat.reading.in_memory import origin_of_columns
-from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
+from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, read_recipe, recipes
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import CountedCorpus
 from textcat.training.memory import available_memory
@@ -76,7 +76,7 @@ def train_by_names(
         Documents like those to be tagged, or their path; their labels, if any, are ignored. If there are 5,000 or more,
         4,999 evenly spaced ones are used.
     recipe : Recipe, str or path, optional
-        As for `train`.
+        As for `train`; but of recipes that come with textcat, only the longest n-grams of characters are used.
     text : str or sequence of str, optional
         The columns or fields that hold the text, as for `train`.
     single : bool, default=False
@@ -101,9 +101,8 @@ def train_by_names(
         similar meaning, the recipe has a shortlist, or the weights do not fit into memory.
     """
     corpus = names_corpus(names, unlabelled, text)
-    # Short n-grams of characters are also in names that have nothing to do with the documents.
-    fixed = {"topics": {"description_copies": 1}, "features": {"char_min": 0}}
-    recipe = recipe_for(corpus, recipe, single=single).with_values(fixed)
+    recipe = _without_short_ngrams(recipe_for(corpus, recipe, single=single))
+    recipe = recipe.with_values({"topics": {"description_copies": 1}})
     if recipe.topics.shortlist:
         raise TextcatError(
             f"{len(corpus.topics):,} topics and the recipe {recipe.name}: its shortlist is made of labelled documents; "
@@ -137,6 +136,16 @@ def train_by_names(
         choices={"names": {"described": sum(map(bool, corpus.descriptions.values())), "vectors": vectors is not None}},
     )
     return Tagger(features, scorer, decisions, topics=corpus.topics, facts=facts)
+
+
+def _without_short_ngrams(recipe: Recipe) -> Recipe:
+    """Return a recipe that comes with textcat without its shorter n-grams of characters, and any other as it is.
+
+    Short n-grams are also in names that have nothing to do with the documents. A user's own `char_min` stays.
+    """
+    if recipe.name not in recipes() or recipe.features.char_min != read_recipe(recipe.name).features.char_min:
+        return recipe
+    return recipe.with_values({"features": {"char_min": 0}})
 
 
 def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: Any, text: Any = None) -> Corpus:
