@@ -58,8 +58,11 @@ def test_texts_that_are_no_utf8_are_rejected_alone(place):
     text = pyarrow.Array.from_buffers(pyarrow.string(), 2, pyarrow.array([b"T\xe9", b"Tin"]).buffers())
     for column in (text, pyarrow.array([b"T\xe9", b"Tin"])):
         fault, record = place("parquet", written(pyarrow.table({"text": column})))
-        assert "Row 1 is not utf-8 (byte 1 of the text)" in fault.reason
+        assert "Row 1 is not utf-8 (byte 1 of the value)" in fault.reason
         assert record.zones == {"body": "Tin"}
+    table = pyarrow.table({"text": ["Tin"], "picture": pyarrow.array([b"\x89PNG"])})
+    (fault,) = place("parquet", written(table), fields=("picture",))
+    assert "Row 1 in the column 'picture' is not utf-8 (byte 0 of the value)" in fault.reason
     column = pyarrow.array([b"T\xe9"])
     assert place("parquet", written(pyarrow.table({"text": column})), encoding="latin-1")[0].zones == {"body": "Té"}
 

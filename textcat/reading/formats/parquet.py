@@ -167,7 +167,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         if length > settings.max_bytes:
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
-        fields = {name: _plain(values[name][i], settings) for name in which.fields} if which.fields else None
+        fields = {name: _kept(values[name][i], name, settings) for name in which.fields} if which.fields else None
         when = _plain(values[which.date][i], settings)
         date = "" if when is None or isinstance(when, list | dict) else iso_date(str(when))
         if settings.labels is None:
@@ -185,6 +185,14 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         return RecordContent(name, zones, labels.topics, date, part, labels.labelled_for, fields)
 
     return parse
+
+
+def _kept(value: Any, column: str, settings: InputSettings) -> Any:
+    """Convert a value of a column that records keep to JSON; an UnreadableError names the column."""
+    try:
+        return _plain(value, settings)
+    except UnreadableError as fault:
+        raise UnreadableError(f"in the column {column!r} {fault}", fault.kind, fault.detail) from None
 
 
 def _plain(value: Any, settings: InputSettings) -> Any:
@@ -230,7 +238,7 @@ def _item(pa: Any, value: Any) -> Any:
     try:
         return value.as_py()
     except UnicodeDecodeError as error:
-        return UnreadableError(f"is not utf-8 (byte {error.start} of the text): write the file again")
+        return UnreadableError(f"is not utf-8 (byte {error.start} of the value): write the file again")
     except _NOT_IN_PYTHON:
         if isinstance(value, pa.StructScalar):
             return {name: _item(pa, part) for name, part in value.items()}
@@ -266,7 +274,7 @@ def _text(value: Any, settings: InputSettings) -> str | None:
     try:
         return value.decode(encoding)
     except UnicodeError as error:
-        raise encoding_error(encoding, f"{getattr(error, 'start', 0)} of the text") from None
+        raise encoding_error(encoding, f"{getattr(error, 'start', 0)} of the value") from None
 
 
 def _length(text: str, settings: InputSettings) -> int:
