@@ -86,7 +86,7 @@ def write_archive(path: Path, documents: int) -> Path:
 def train_model(folder: Path, *options: str) -> Path:
     """Train a model of the corpus that ships inside, and return its folder."""
     ended = run(["train", "newswire", "--out", folder, *options])
-    if ended.code:
+    if ended.code != 0:
         raise RuntimeError(f"No model to attack: {ended.detail}")
     return folder
 

@@ -8,7 +8,7 @@ import types
 
 import attacks.__main__ as attack
 import pytest
-from attacks import clients, running, server, teaching
+from attacks import clients, commands, running, server, teaching
 from attacks.commands import Ended
 
 
@@ -64,6 +64,12 @@ def test_each_kind_has_trials(kind):
 def test_an_end_is_clean_or_refused(code, err, clean, refused):
     ended = Ended(code, "", err, 0.1)
     assert (ended.clean, ended.refused) == (clean, refused)
+
+
+def test_a_training_that_had_to_be_killed_gives_no_model_to_attack(monkeypatch, tmp_path):
+    monkeypatch.setattr(commands, "run", lambda arguments: Ended(None, "", "", 60.0))
+    with pytest.raises(RuntimeError, match="No model to attack"):
+        commands.train_model(tmp_path)
 
 
 def test_attacks_on_servers_are_as_many_as_told(monkeypatch):
