@@ -309,12 +309,12 @@ def test_documents_get_no_group_before_duplicates_has_read_them(archive, tmp_pat
 def test_a_stream_has_no_groups_of_files_that_duplicates_has_not_read(archive, tmp_path, model):
     run(archive, tmp_path / "out.jsonl")
     settings = textcat.OutputSettings(duplicates=str(tmp_path / "out.jsonl"))
-    to = partial(tag_to_stream, model, [archive], on_rejection=None, output_settings=settings, jobs=1)
-    to(rows := BytesIO())
+    plan = partial(make_plan, model, [archive], output_settings=settings, jobs=1)
+    tag_to_stream(plan(), rows := BytesIO(), on_rejection=None)
     assert f'"group":"{group(archive, "a9")}"'.encode() in rows.getvalue()
     (archive / "3.jsonl").write_text("")
     with pytest.raises(TextcatError, match=r"no groups of .*3\.jsonl"):
-        to(BytesIO())
+        tag_to_stream(plan(), BytesIO(), on_rejection=None)
 
 
 def test_groups_of_inputs_with_other_names_are_refused_and_the_remedies_help(archive, tmp_path, tag, monkeypatch):

@@ -12,8 +12,8 @@ from textcat.model.manifest import read_manifest
 from textcat.review.review import Review
 from textcat.tagging import job as job_module
 from textcat.tagging.output import OutputSettings
+from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_archive
-from textcat.tagging.stream import tag_to_stream
 
 pytest.importorskip("py3langid")
 
@@ -164,14 +164,7 @@ def test_rules_may_hold_for_a_language_that_is_identified_or_named(models, archi
 )
 def test_what_does_not_fit_models_by_language_is_told(models, archive, folder, lang, output, message):
     with pytest.raises(TextcatError, match=message):
-        tag_to_stream(
-            models / folder,
-            [archive],
-            None,
-            on_rejection=print,
-            output_settings=OutputSettings(**output),
-            lang=lang,
-        )
+        make_plan(models / folder, [archive], output_settings=OutputSettings(**output), lang=lang)
 
 
 def test_a_correction_and_an_explanation_are_of_the_model_that_tagged_the_document(models, archive, tmp_path):

@@ -92,11 +92,9 @@ def test_without_a_limit_nothing_stops_a_run(model, archive, out, undisturbed):
 
 
 def test_a_stream_and_files_that_are_written_back_have_the_limit_too(model, archive, tmp_path):
-    stream = io.BytesIO()
+    stream, plan = io.BytesIO(), make_plan(model, archive, READ, OUTPUT, jobs=1, max_rejected=3)
     with pytest.raises(TextcatError, match="--max-rejected 3 allows"):
-        tag_to_stream(
-            model, archive, stream, on_rejection=lambda one: None, input_settings=READ, max_rejected=3, jobs=1
-        )
+        tag_to_stream(plan, stream, on_rejection=lambda one: None)
     assert stream.getvalue()
     (tmp_path / "in").mkdir()
     for number in range(4):

@@ -184,36 +184,48 @@ def tag(
 
     if not inputs and terminal.is_typed():
         terminal.say("Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).")
-    options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
-    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
-    options["max_rejected"] = max_rejected
+    reading = read._replace(lines=read.lines or by_line)
     # No progress bar on a terminal to which tags are printed.
     to_stream = out is None and back.folder is None
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     inputs = inputs or ["-"]
     of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes, **({"keep": keep} if keep else {})}
-    plan = partial(make_plan, model, inputs, **options)
+    plan = partial(
+        make_plan,
+        model,
+        inputs,
+        reading,
+        write,
+        jobs=jobs,
+        scheduler=scheduler,
+        strict=strict,
+        lang=lang,
+        part=part,
+        max_rejected=max_rejected,
+    )
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            options["progress"] = show
             writer = back.writer(inputs, out is not None, restart=restart, on_rejection=_warn, progress=show)
-            to_write = plan() if writer is not None else None
-            back.check_inputs(to_write, watch=watch)
             if out is not None and watch:
+                if writer is not None:
+                    back.check_inputs(plan(), watch=True)
                 of_run["model_changes"] = model_changes or "new"
                 _watch(plan, inputs, out, writer, quiet=quiet, form=form, progress=show, **of_run)
+                return
+            planned = plan()
+            back.check_inputs(planned)
             summary = written = None
             if out is not None:
-                from textcat.tagging.run import tag_archive
+                from textcat.tagging.run import tag_to_folder
 
-                summary = tag_archive(model, inputs, out, **of_run, **options)
+                summary = tag_to_folder(planned, out, progress=show, **of_run)
             elif writer is None:
                 from textcat.tagging.stream import tag_to_stream
 
-                summary = tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
-            if writer is not None and to_write is not None:
-                written = writer(to_write if out is None else plan())  # files may have arrived while others were tagged
+                summary = tag_to_stream(planned, sys.stdout.buffer, on_rejection=_warn, progress=show)
+            if writer is not None:
+                written = writer(planned if out is None else plan())  # files may have arrived while others were tagged
     except Interrupted:
         raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
     if not quiet:

@@ -76,9 +76,9 @@ class WriteBack(NamedTuple):
             if folder == out_folder or folder in out_folder.parents or out_folder in folder.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 
-    def check_inputs(self, plan: "TaggingPlan | None", *, watch: bool) -> None:
-        """Raise TextcatError if the inputs of a plan cannot be written back; do nothing without a plan."""
-        if self.folder is not None and plan is not None:
+    def check_inputs(self, plan: "TaggingPlan", *, watch: bool = False) -> None:
+        """Raise TextcatError if files are to be written back, and the inputs of a plan cannot be."""
+        if self.folder is not None:
             from textcat.tagging.write_back import check_inputs
 
             check_inputs(plan, expanded(self.folder), skip_archives=self.copy_rest or watch)

@@ -132,12 +132,12 @@ def tag_archive(
     options["max_rejected"] = max_rejected
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
     changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
-    return tag_to_folder(plan, link_target(out), restart=restart, progress=progress, **changes)
+    return tag_to_folder(plan, out, restart=restart, progress=progress, **changes)
 
 
 def tag_to_folder(
     plan: TaggingPlan,
-    out: Path,
+    out: str | os.PathLike[str],
     *,
     restart: bool = False,
     progress: ShowProgress | None = None,
@@ -151,6 +151,7 @@ def tag_to_folder(
     `former` is the log of this process's last run in the folder, see `Growing`. `limits` are the arguments
     `max_records` and `max_bytes` of `ShardWriter`.
     """
+    out = link_target(out)
     check_output_apart(plan.sources, out)
     if model_changes not in ("", *MODEL_CHANGES):
         raise TextcatError(

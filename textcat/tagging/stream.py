@@ -1,9 +1,8 @@
 """Tag inputs by a model, and write the tags to a stream."""
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from textcat.base.errors import TextcatError
 from textcat.reading import Rejection, read_batches
@@ -11,27 +10,24 @@ from textcat.runs.inputs import AGAIN, total_size
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.results import Counts
 from textcat.tagging.output import file_format
-from textcat.tagging.planning import make_plan
+from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.summary import Summary
 from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 
 def tag_to_stream(
-    model: str | os.PathLike[str],
-    inputs: Iterable[str | os.PathLike[str]],
+    plan: TaggingPlan,
     stream: BinaryIO,
     *,
     on_rejection: Callable[[Rejection], None],
     progress: ShowProgress | None = None,
-    **settings: Any,
 ) -> Summary:
-    """Tag inputs, and write rows to a stream, which is flushed after each batch; return the summary.
+    """Tag the inputs of a plan, and write rows to a stream, which is flushed after each batch; return the summary.
 
-    The input ``-`` stands for standard input. `on_rejection` is called with each rejection, and `progress` with the
-    progress after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict`, `lang`
-    and `max_rejected`, as for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
+    `on_rejection` is called with each rejection, and `progress` with the progress after each batch. A TextcatError is
+    also raised if the format of the output is Parquet.
     """
-    plan = make_plan(model, inputs, **settings)._replace(start_over=AGAIN)
+    plan = plan._replace(start_over=AGAIN)
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     if plan.job.groups is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from textcat.base.disk import LockedError, link_target
+from textcat.base.disk import LockedError
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
@@ -67,7 +67,7 @@ def watch_archive(
     **options
         Further options of `tag_to_folder`.
     """
-    out, seen, clock, renew = link_target(out), SettledFiles(), _Clock(), Event()
+    seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
     former: Log | None = None  # of the last round
     for is_changed in _when_to_check(inputs, lambda: bool(seen.waiting), renew):
