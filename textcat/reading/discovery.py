@@ -36,8 +36,12 @@ STANDARD_INPUT = "-"
 _GLOB = frozenset("*?[")
 
 
-def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
-    """Return the sources that inputs name: files, folders, patterns, URLs of fsspec; ``-`` or no input: standard input.
+def find_sources(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], settings: InputSettings
+) -> list[Source]:
+    """Return the sources that one or several inputs name: files, folders, patterns, URLs of fsspec.
+
+    The input ``-``, and no input, stand for standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
     stands for the files that match it, sorted, and for unlistable folders that it leads through. A file that is named
@@ -45,7 +49,8 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     file, format or encoding, or if neither the name nor the content of a file tells its format.
     """
     _check(settings)
-    texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
+    named = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    texts = [os.fspath(text) for text in named] or [STANDARD_INPUT]
     return _without_pages_of_mets(
         [*_without_repeats([source for text in texts for source in _named(text, settings)])], settings
     )

@@ -115,8 +115,7 @@ def find_duplicates(
     out = expanded(out)
     if out.is_dir():
         raise TextcatError(f"{out} is a folder: name a file to write.")
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    sources = find_sources([os.fspath(path) for path in paths], input_settings)
+    sources = find_sources(inputs, input_settings)
     folder = beside(out, SUFFIX)
     check_output_apart(sources, folder)
     check_output_apart(sources, out)

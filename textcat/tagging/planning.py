@@ -91,13 +91,12 @@ def make_plan(
         kept = tuple(dict.fromkeys((*kept, FIELD)))
     output = output_settings._replace(topics=topics, keep_fields=kept)
     output = output._replace(names=bool(trained.names))
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     rules = read_rules(output.rules) if output.rules else None if lang else rules_beside(model)
     if rules and output.topics:
         raise TextcatError("Rules are about all topics of the model: leave out --topic, or the rules.")
     fields = tuple(dict.fromkeys((*kept, *_fields_of_rules(folder, manifests, rules if output.rules else None))))
     reading = input_settings._replace(fields=fields) if fields else input_settings
-    sources = find_sources([os.fspath(path) for path in paths], reading)
+    sources = find_sources(inputs, reading)
     trained_on = next(filter(None, (named_in_training(manifest.origin) for manifest in manifests.values())), ())
     warn_of_unnamed_texts(trained_on, reading, _files_of(sources))
     folder = resolved(folder)

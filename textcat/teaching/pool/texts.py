@@ -211,8 +211,7 @@ def _reading_of(
         settings = settings._replace(fields=ALL_FIELDS)
     if settings.is_default("block_bytes"):
         settings = settings._replace(block_bytes=_BLOCK_BYTES)
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    sources = find_sources([os.fspath(path) for path in paths], settings)
+    sources = find_sources(inputs, settings)
     fingerprints = [source.fingerprint() for source in sources]
     facts |= facts_of_reading(sources, settings)
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
