@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.05
-YEAR = 365  # days after which detection starts again from the reference
+YEAR = 365  # days after which callers start again from the reference
 _STEP = 7  # days between two at which a rate may have changed
 _FACTORS = np.array([1.5, 2.0, 4.0, 1 / 1.5, 1 / 2.0, 1 / 4.0])  # by which the odds may have changed
 _SCALES = np.array([0.5, 5.0, 50.0, 500.0])  # of Beta(1/2, scale), over which the rate before is averaged
@@ -49,9 +49,8 @@ def find_alarms(
     counts: NDArray[Any],
     n: NDArray[Any],
     level: float = LEVEL,
-    year: int = YEAR,
 ) -> list[Alarm]:
-    """Find the rates that have changed, in the order of detection; each rate at most once a year.
+    """Find the rates that have changed within a year, in the order of detection; each rate at most once.
 
     Parameters
     ----------
@@ -59,25 +58,22 @@ def find_alarms(
         For each rate, the number of events (such as documents with a topic) among the `n_reference` documents of the
         reference.
     counts : ndarray of shape (n_days, n_rates), int
-        The same numbers for each later day.
+        The same numbers for each later day; there are at most `YEAR` days.
     n : ndarray of shape (n_days,), int
         The number of documents of each day.
     level : float, default 0.05
-        The maximum probability that a year has any false alarm.
-    year : int, default 365
-        The number of days after which detection starts again from the reference.
+        The maximum probability of any false alarm.
 
     Returns
     -------
     list of Alarm
     """
     n_rates, alarms = len(reference), list[Alarm]()
-    for first in range(0, len(n), year):
-        of_year = n[first : first + year]
-        for some in np.split(np.arange(n_rates), range(AT_ONCE, n_rates, AT_ONCE)):
-            process = EProcess(reference[some], n_reference, counts[first : first + year, some], of_year)
-            for column, told, since, before, now in process.alarms(np.log(max(n_rates, 1) / level)):
-                alarms.append(Alarm(int(some[column]), first + told, first + since, before, now))
+    for some in np.split(np.arange(n_rates), range(AT_ONCE, n_rates, AT_ONCE)):
+        process = EProcess(reference[some], n_reference, counts[:, some], n)
+        alarms += [
+            alarm._replace(column=int(some[alarm.column])) for alarm in process.alarms(np.log(max(n_rates, 1) / level))
+        ]
     return sorted(alarms, key=lambda alarm: (alarm.told, alarm.column))
 
 
