@@ -329,3 +329,10 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> None:
     """Write a file of a run atomically; a run that goes on after a crash overwrites what an unfinished one left."""
     with disk.replacing(path, path.with_name(path.name + disk.UNFINISHED)) as file:
         disk.write_parts(file, lines)
+
+
+def write_changed(path: Path, text: str) -> None:
+    """Write a text file of a run as `write_whole` does, unless it has this text already; explain errors of writing."""
+    with disk.raise_write_errors(path.parent, "fix that, and give the command again"):
+        if not path.is_file() or path.read_bytes() != text.encode():
+            write_whole(path, [text.encode()])

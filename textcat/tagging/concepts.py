@@ -13,6 +13,7 @@ from textcat.base.errors import TextcatError, similar_files
 from textcat.reading import Subject, subject_as_given
 
 _CODES = ("code", "uri", "qcode")  # possible names of the column of codes; the first one found is used
+SPACE, MOST_SPACE = b" \t\r\n", 1000  # of white space between two tags, in bytes
 _URI_SCHEME = re.compile(r"(?:https?|tag|urn):")
 
 
@@ -34,6 +35,12 @@ class Edit(NamedTuple):
 
 class NoPlaceError(Exception):
     """Raised for an item that has something else where its tags would be; the message says what."""
+
+
+def space_before(data: bytes, position: int) -> bytes:
+    """Return the white space before a position of a file: new tags get that of their neighbours."""
+    before = data[max(position - MOST_SPACE, 0) : position]
+    return before[len(before.rstrip(SPACE)) :]
 
 
 def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from textcat.base.disk import raise_write_errors
 from textcat.base.errors import TextcatError
 from textcat.base.paths import paths_above
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
 from textcat.runs.files import TaggedFile
-from textcat.runs.records import ORIGIN, write_whole
+from textcat.runs.records import ORIGIN, write_changed
 from textcat.tagging.shards import Row
 
 
@@ -53,10 +52,7 @@ class RunOrigin:
         whole = self
         with suppress(TextcatError):  # there is none, or it is damaged
             whole = self._with_inputs_of(RunOrigin.read(folder))
-        text, path = json.dumps(entries_of(whole)) + "\n", folder / ORIGIN
-        with raise_write_errors(folder, "fix that, and give the command again"):
-            if not path.is_file() or path.read_bytes() != text.encode():
-                write_whole(path, [text.encode()])
+        write_changed(folder / ORIGIN, json.dumps(entries_of(whole)) + "\n")
 
     def _with_inputs_of(self, former: "RunOrigin") -> "RunOrigin":
         is_here = former.folder == self.folder

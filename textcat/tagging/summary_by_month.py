@@ -7,8 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from textcat.base import disk
-from textcat.runs.records import SUMMARY, write_whole
+from textcat.runs.records import SUMMARY, write_changed
 from textcat.runs.results import Counts
 from textcat.tagging.summary import Trained, find_drifts, may_be_missed
 
@@ -22,14 +21,12 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
     counts of all documents in the folder.
     """
     assert counts.months.total() == counts.tagged
-    path, training = folder / SUMMARY, _Training(trained, topics)
+    training = _Training(trained, topics)
     months = [{"month": month or None, **of_month} for month, of_month in _by_month(counts, training)]
     of_all = _row(counts.tagged, counts.untagged, counts.unknown, counts.topics, training)
     rows = ",\n".join(f"  {json.dumps(row)}" for row in months)
     text = f'{{"model": {json.dumps(model)}, "all":\n  {json.dumps(of_all)},\n"months": [\n{rows}\n]}}\n'
-    with disk.raise_write_errors(folder, "fix that, and give the command again"):
-        if not path.is_file() or path.read_bytes() != text.encode():
-            write_whole(path, [text.encode()])
+    write_changed(folder / SUMMARY, text)
 
 
 def _by_month(counts: Counts, training: "_Training") -> Iterator[tuple[str, dict[str, Any]]]:

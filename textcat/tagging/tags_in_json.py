@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
-from textcat.tagging.concepts import Edit, NoPlaceError, Tag
+from textcat.tagging.concepts import MOST_SPACE, Edit, NoPlaceError, Tag, space_before
 
-_SPACE, _MOST_SPACE = b" \t\r\n", 1000
 _VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # searched for in texts of any length
 _OF_FIRST = re.compile(r"(?:subject|person|place|organisation|event|object|genre|infosource|byline|mimetype|headline)"
                        r"|(?:headline|body|description)_\w+|(?:char|word)count|\$standard|trustindicator")  # fmt: skip
@@ -109,18 +108,18 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
 
 def _separator(data: bytes, value: ValueSpan, other: ValueSpan) -> bytes:
     """Return the bytes between two neighbours in a list; b"" if they are too many to repeat."""
-    return data[value.end : other.start] if other.start - value.end <= _MOST_SPACE else b""
+    return data[value.end : other.start] if other.start - value.end <= MOST_SPACE else b""
 
 
 def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:
     """Return the comma and white space that separate a value of a list from its neighbours."""
-    return b"," + (_space_before(data, value.start) or (b" " if is_spaced else b""))
+    return b"," + (space_before(data, value.start) or (b" " if is_spaced else b""))
 
 
 def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> Edit:
     """Return the edit that adds a list of subjects after the last member of an item, in the item's layout."""
     last = values_in(data, 0)[0][-1]
-    space, colon = _space_before(data, last.begin), _colon(data, last)
+    space, colon = space_before(data, last.begin), _colon(data, last)
     written = b',%s"%s"%s%s' % (space, name.encode(), colon, _list_like(data, last, subjects))
     return Edit(last.end, last.end, written)
 
@@ -131,7 +130,7 @@ def _colon(data: bytes, member: ValueSpan) -> bytes:
 
 def _list_like(data: bytes, member: ValueSpan, subjects: Sequence[dict[str, Any]]) -> bytes:
     """Return subjects as a list in the layout of an item, as the value of a member such as `member`."""
-    space, end_space = _space_before(data, member.begin), _space_before(data, values_in(data, 0)[1])
+    space, end_space = space_before(data, member.begin), space_before(data, values_in(data, 0)[1])
     is_spaced = len(_colon(data, member)) > 1
     objects = _encoded(subjects, is_spaced)
     if b"\n" not in space:
@@ -155,8 +154,3 @@ def _subjects(data: bytes, members: Mapping[str, ValueSpan]) -> list[Any]:
 
 def _is_own(subject: Any) -> bool:
     return isinstance(subject, dict) and any(is_own(str(subject.get(name, ""))) for name in _CREATORS)
-
-
-def _space_before(data: bytes, position: int) -> bytes:
-    before = data[max(position - _MOST_SPACE, 0) : position]
-    return before[len(before.rstrip(_SPACE)) :]

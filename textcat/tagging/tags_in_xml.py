@@ -6,10 +6,8 @@ from html import escape
 from itertools import takewhile
 
 from textcat.reading import ElementSpan, child_elements, element_at, is_own
-from textcat.tagging.concepts import Edit, Tag
+from textcat.tagging.concepts import MOST_SPACE, SPACE, Edit, Tag, space_before
 
-_SPACE = b" \t\r\n"
-_MOST_SPACE = 1000  # maximum white space between two elements, in bytes
 _QCODE = re.compile(r"[^\s:]+:\S+")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Elements that must precede ours in their parent, according to the schemas.
@@ -92,8 +90,7 @@ def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | Non
     return next((element for element in reversed(elements) if element.name in names), None)
 
 
-# --- the elements to write
-# ----------------------------------------------------------------------------------------------
+# --- the elements to write -------------------------------------------------------------------------------------------
 
 
 def _subjects(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes]:
@@ -133,8 +130,7 @@ def _escaped(text: str) -> bytes:
     return escape(_NO_XML.sub("\ufffd", text)).encode("ascii", "xmlcharrefreplace")
 
 
-# --- the positions to write them
-# -----------------------------------------------------------------------------------------
+# --- the positions to write them -------------------------------------------------------------------------------------
 
 
 def _replacement_edits(
@@ -146,7 +142,7 @@ def _replacement_edits(
     """
     if not own:
         return _insertion(data, parent, before, elements) if elements else []
-    spaces = [_space_before(data, element.start) for element in own]
+    spaces = [space_before(data, element.start) for element in own]
     new = b"".join(spaces[0] + element for element in elements)
     edits = [Edit(element.start - len(space), element.end, b"") for element, space in zip(own, spaces, strict=True)]
     return [edits[0]._replace(data=new), *edits[1:]]
@@ -183,14 +179,9 @@ def _nested_insertion(
 def _space_at(data: bytes, parent: ElementSpan, before: ElementSpan | None) -> bytes:
     """Return the white space before `before` or, if it is None, at the start of the parent."""
     if before is not None:
-        return _space_before(data, before.start)
-    rest = data[parent.content : parent.content + _MOST_SPACE]
-    return rest[: len(rest) - len(rest.lstrip(_SPACE))]
-
-
-def _space_before(data: bytes, position: int) -> bytes:
-    before = data[max(position - _MOST_SPACE, 0) : position]
-    return before[len(before.rstrip(_SPACE)) :]
+        return space_before(data, before.start)
+    rest = data[parent.content : parent.content + MOST_SPACE]
+    return rest[: len(rest) - len(rest.lstrip(SPACE))]
 
 
 EDITS_OF: dict[str, Callable[[bytes, Sequence[Tag], str], list[Edit]]] = {

@@ -79,12 +79,12 @@ def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
     counting documents. A topic's weight is the larger of two: that of the median of all topics' shifts, and that of its
     own shift, which counts only if it is large.
     """
-    sums, likely = _log_odds(summed(counts, held_out)), _log_odds(shifted(counts, held_out))
+    sums, likely = log_odds(summed(counts, held_out)), log_odds(shifted(counts, held_out))
     together = np.maximum(held_out.positives + held_out.negatives, _TINY)
     documents = counts.sum(axis=-1)
     expected = documents * held_out.prior
     noise = 1 / expected + 1 / (held_out.positives.sum(axis=-1) + 0.5)
-    shift = np.maximum((sums - _log_odds(summed(together, held_out))) ** 2 - noise, 0)
+    shift = np.maximum((sums - log_odds(summed(together, held_out))) ** 2 - noise, 0)
     counted = (expected >= _FEWEST_EXPECTED) & (held_out.positives.sum(axis=-1) >= _FEWEST)
     # A further topic without a shift makes the median of a few topics more careful.
     with_another = np.concatenate([np.where(counted, shift, np.nan), np.zeros_like(shift[..., :1])], axis=-1)
@@ -94,7 +94,8 @@ def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
     return np.asarray(expit((1 - weight) * sums + weight * likely))
 
 
-def _log_odds(p: Prevalences) -> NDArray[np.float64]:
+def log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log odds of probabilities, kept finite at 0 and 1."""
     within = np.clip(p, _TINY, 1 - _TINY)
     return np.asarray(np.log(within) - np.log1p(-within))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.base.sigmoid import expit
-from textcat.trends.estimators import ESTIMATORS
+from textcat.trends.estimators import ESTIMATORS, log_odds
 from textcat.trends.held_out import HeldOut
 
 #: Minimum number of judged documents in all periods together; fewer are ignored.
@@ -111,20 +111,19 @@ def _shifted_probabilities(
 
     At the offset 0, the mean probability of a period's documents is its estimate.
     """
-    within = np.clip(p, _TINY, 1 - _TINY)
-    log_odds = np.log(within) - np.log1p(-within)
-    of_periods = log_odds + _shifts_to_estimates(counts, log_odds, estimates)[:, None]
+    of_bins = log_odds(p)
+    of_periods = of_bins + _shifts_to_estimates(counts, of_bins, estimates)[:, None]
     return np.clip(expit(of_periods[:, None, :] + _OFFSETS[:, None]), _TINY, 1 - _TINY)
 
 
-def _shifts_to_estimates(counts: NDArray[Any], log_odds: NDArray[Any], estimates: NDArray[Any]) -> NDArray[np.float64]:
+def _shifts_to_estimates(counts: NDArray[Any], of_bins: NDArray[Any], estimates: NDArray[Any]) -> NDArray[np.float64]:
     """Return what to add to each period's log odds so that its mean probability is its estimate: shape (n_periods,)."""
     documents = counts.sum(axis=-1)
     low = np.full(len(counts), -_WIDEST)
     high = -low
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        is_less = (counts * expit(log_odds + middle[:, None])).sum(axis=-1) < estimates * documents
+        is_less = (counts * expit(of_bins + middle[:, None])).sum(axis=-1) < estimates * documents
         low, high = np.where(is_less, middle, low), np.where(is_less, high, middle)
     return (low + high) / 2
 
