@@ -35,8 +35,7 @@ def shipped(folder: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
-# --- a file that is replaced atomically
-# ---------------------------------------------------------------------------------
+# --- a file that is replaced atomically ------------------------------------------------------------------------------
 
 
 @contextmanager

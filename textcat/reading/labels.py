@@ -249,8 +249,7 @@ def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
     return f"{what} ({has}){others}: name the topics' field with --topics-field (in Python topics=)"
 
 
-# --- lists written as texts
-# ---------------------------------------------------------------------------------------------
+# --- lists written as texts ------------------------------------------------------------------------------------------
 
 
 def _listed(text: str, field: str) -> Any:
@@ -331,8 +330,7 @@ def _with_commas(text: str) -> str:
     return "".join([*parts, _NAN.sub("None", text[end:])])
 
 
-# --- names that can only be interpreted for a whole corpus
-# --------------------------------------------------------------
+# --- names that can only be interpreted for a whole corpus -----------------------------------------------------------
 
 
 def with_meanings(documents: list[Document], field: str) -> list[Document]:

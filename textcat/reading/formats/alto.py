@@ -192,8 +192,7 @@ def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int
     return sorted(numbered, key=place)
 
 
-# --- texts and properties of several words
-# ------------------------------------------------------------------------------
+# --- texts and properties of several words ---------------------------------------------------------------------------
 
 
 def text_of(words: Sequence[Word]) -> str:

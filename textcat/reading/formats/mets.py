@@ -109,8 +109,7 @@ def _outside(reference: str) -> UnreadableError:
     )
 
 
-# --- parsing a METS file
-# ------------------------------------------------------------------------------------------------
+# --- parsing a METS file ---------------------------------------------------------------------------------------------
 
 
 def read_plan(data: bytes, settings: InputSettings) -> ScanPlan:
@@ -358,8 +357,7 @@ def _title(info: Any) -> str:
     return " ".join(filter(None, parts))
 
 
-# --- documents with the pages that they need
-# --------------------------------------------------------------------------
+# --- documents with the pages that they need -------------------------------------------------------------------------
 
 
 def block_of(model: Block, position: int, documents: Sequence[PlannedDocument], pages: Mapping[int, PageFile]) -> Block:

@@ -324,8 +324,7 @@ def _xml_parser(encoding: str) -> Any:
     return etree.XMLParser(encoding=encoding, remove_comments=True, remove_pis=True, **off)
 
 
-# --- parts of elements
-# --------------------------------------------------------------------------------------------------
+# --- parts of elements -----------------------------------------------------------------------------------------------
 
 
 def child(element: Any, *path: str) -> Any:
