@@ -17,27 +17,14 @@ _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field"
 # Usual names (in any case) of columns, tried if the default names are missing: used only if exactly one of them
 # occurs.
 _USUAL_NAMES = {
-    "body": (
-        *(
-            "text",
-            "body",
-            "story",
-            "content",
-            "contents",
-            "article",
-            "abstract",
-            "description",
-            "message",
-            "review",
-            "document",
-        ),
-        *("comment", "summary", "full_text", "fulltext"),
-    ),
-    "title": ("title", "headline", "heading"),
-    "topics": (
-        *("topics", "labels", "label", "cats", "categories", "category", "class", "tags", "tag", "topic", "section"),
-    ),
-    "id": ("id", "nr", "no", "number", "doc_id", "docid", "document_id", "guid", "uuid", "identifier"),
+    kind: tuple(names.split())
+    for kind, names in {
+        "body": "text body story content contents article abstract description message review document comment summary "
+        "full_text fulltext",
+        "title": "title headline heading",
+        "topics": "topics labels label cats categories category class tags tag topic section",
+        "id": "id nr no number doc_id docid document_id guid uuid identifier",
+    }.items()
 }
 
 

@@ -136,7 +136,7 @@ def _fields(values: dict[str, list[str]]) -> dict[str, object]:
     texts |= {"author": [*filter(None, map(latex_text, authors))], "keywords": keywords}
     if texts.get("pages"):
         texts["pages"] = [pages.replace("–", "-") for pages in texts["pages"]]
-    return reference_fields({name: content for name, content in texts.items() if content}, _TAGS)
+    return reference_fields(texts, _TAGS)
 
 
 def _split(keywords: str) -> list[str]:

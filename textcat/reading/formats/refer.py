@@ -3,7 +3,7 @@
 import re
 
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import reference_content, reference_fields, reference_format
+from textcat.reading.formats.references import reference_content, reference_fields, reference_format, tagged_lines
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordSpan
 
@@ -44,14 +44,7 @@ def _values(text: str) -> dict[str, list[str]]:
 
     In the field of keywords (%K), each line, and each part of a line between semicolons, is a keyword.
     """
-    texts: dict[str, list[list[str]]] = {}
-    lines: list[str] = []
-    for line in text.splitlines():
-        if match := _LINE.fullmatch(line):
-            lines = [match[2] or ""]
-            texts.setdefault(match[1], []).append(lines)
-        elif lines:
-            lines.append(line.strip("\ufeff"))  # the byte order mark of a concatenated file
+    texts = tagged_lines(text.removesuffix("\ufeff"), _LINE)  # the mark of a file that was concatenated with this one
     values = {tag: [" ".join(" ".join(lines).split()) for lines in fields] for tag, fields in texts.items()}
     if "%K" in texts:
         words = [word for lines in texts["%K"] for line in lines for word in line.split(";")]

@@ -232,7 +232,7 @@ def _for_references(
     return settings, _LISTS & {*settings.text_fields}, absent
 
 
-def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+def reference_fields(values: Mapping[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Convert the tags of a reference, such as RIS's ``AU``, to fields with common names, such as "authors".
 
     `values` has the texts of each tag of the source, and `tags` lists the tags of each common name. A field that is a
@@ -240,28 +240,27 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     first text of the first of its tags that occurs. The remaining texts are returned under their tags.
     """
     fields: dict[str, Any] = {}
-    tags_left = values.keys()
+    left = {tag: texts for tag, texts in values.items() if texts}
     for name, sources in tags.items():
-        if tags_left.isdisjoint(sources):
+        if left.keys().isdisjoint(sources):
             continue
         if name in _LISTS:
-            texts = [text for tag in sources for text in values.pop(tag, ())]
-        else:
-            tag = next(tag for tag in sources if tag in values)
-            texts = values.pop(tag)
-            if name == "abstract":  # in several languages, or in parts
-                texts = ["\n".join(texts)]
-            if texts[1:]:
-                values[tag] = texts[1:]
-        if texts:
-            fields[name] = texts if name in _LISTS else texts[0]
+            fields[name] = [text for tag in sources for text in left.pop(tag, ())]
+            continue
+        tag = next(tag for tag in sources if tag in left)
+        first, *others = left.pop(tag)
+        if name == "abstract":  # in several languages, or in parts
+            first, others = "\n".join([first, *others]), []
+        if others:
+            left[tag] = others
+        fields[name] = first
     if year := _YEAR.search(fields.get("year") or fields.get("date", "")):
         if fields.get("year", year[0]) != year[0]:
             fields.setdefault("date", fields["year"].strip("/"))
         fields["year"] = year[0]
     if doi := _DOI.search(fields.get("doi", "")):
         fields["doi"] = doi[0]
-    return fields | {tag: texts[0] if len(texts) == 1 else texts for tag, texts in values.items()}
+    return fields | {tag: texts[0] if len(texts) == 1 else texts for tag, texts in left.items()}
 
 
 def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,8 +339,8 @@ def divided_names(names: str) -> list[str]:
     return [*parts[:-1], parts[-1].removesuffix(".") if ends_list else parts[-1]]
 
 
-def tagged_lines(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[list[str]]]:
-    """Return for each tag in a record, which ends at the tag `end`, its texts, each as its lines.
+def tagged_lines(text: str, line_pattern: re.Pattern[str], end: str = "") -> dict[str, list[list[str]]]:
+    """Return for each tag in a record, which ends at the tag `end`, if that occurs, its texts, each as its lines.
 
     A line without a tag continues the text of the line before.
     """
@@ -358,8 +357,8 @@ def tagged_lines(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str
     return values
 
 
-def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
-    """Return the texts of each tag in a record, which ends at the tag `end`; none of them is empty."""
+def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str = "") -> dict[str, list[str]]:
+    """Return the texts of each tag in a record, as `tagged_lines` finds them; none of them is empty."""
     joined = {
         tag: [" ".join(filter(None, lines)) if lines[1:] else lines[0] for lines in texts]
         for tag, texts in tagged_lines(text, line_pattern, end).items()
@@ -379,7 +378,7 @@ def _ris_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordC
         values["SP"][0] += f"-{values.pop('EP')[0]}"
     accession = values.get("AN", [""])[0]  # used as the id of a reference without another id
     of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
-    fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
+    fields = reference_fields(values, RIS_TAGS)
     fields |= {"pmid": accession} if of_pubmed else {}
     if settings.fields:
         fields["ris"] = _lines_of_ris(text)
@@ -398,7 +397,7 @@ def _lines_of_ris(text: str) -> str:
 
 
 def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    values = _tagged_values(span.text(settings), _MEDLINE_LINE, "")
+    values = _tagged_values(span.text(settings), _MEDLINE_LINE)
     if "PMID" not in values:
         raise UnreadableError(
             "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"
@@ -409,9 +408,7 @@ def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> Rec
     values["doi"] = [
         identifier for tag in ("LID", "AID") for identifier in values.get(tag, ()) if identifier.endswith("[doi]")
     ]
-    return reference_content(
-        reference_fields({tag: texts for tag, texts in values.items() if texts}, _MEDLINE_TAGS), settings
-    )
+    return reference_content(reference_fields(values, _MEDLINE_TAGS), settings)
 
 
 RIS = reference_format(_RIS_START, _ris_content)
