@@ -9,6 +9,7 @@ from learning import bytes_of, check_same, train_from_the_start
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.recipes.recipe import default_recipe, read_recipe
@@ -22,6 +23,7 @@ from textcat.training.row_choice import choose_rows
 from textcat.training.self_training import train_with_unlabelled
 from textcat.training.shortlist import train_shortlist
 from textcat.training.steps import train_and_evaluate
+from textcat.training.tune import run_trials
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*repeat earlier ones")
 
@@ -182,6 +184,16 @@ def test_of_few_different_documents_repeats_are_not_kept_together_and_a_warning_
         tagger = train_and_evaluate(corpus, recipe)
     assert corpus.groups.tolist() == [*range(38)]
     assert tagger.facts.train_documents == 38
+
+
+@pytest.mark.parametrize(
+    ("n", "told"), [(19, "with 19 different ones, .* are too good for new ones"), (30, "each is measured")]
+)
+def test_a_study_of_recipes_on_repeats_warns_of_them(n, told):
+    different = documents(n)
+    corpus = Corpus.from_documents("alike", [*different, *map(repeated, different)])
+    with pytest.warns(UserWarning, match=f"{n} of {2 * n} training documents repeat earlier ones: .*{told}"):
+        run_trials(corpus, read_recipe("default"), None, "grid", 0, None, Stages(), n_folds=2, seed=0, n_jobs=1)
 
 
 def test_a_document_that_is_repeated_with_another_label_counts_once_with_both(recipe):

@@ -138,16 +138,20 @@ def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
     _warn_of_missing_values(corpus.topics, corpus.train)
     _warn_of_topics_everywhere(corpus)
     _warn_of_unknown_names_labelled_for(corpus)
-    _warn_of_repeats(corpus)
+    warn_of_repeats(corpus)
 
 
-def _warn_of_repeats(corpus: Corpus) -> None:
-    """Warn if many training documents repeat others, and say whether folds keep them together: see `Corpus.groups`."""
+def warn_of_repeats(corpus: Corpus, *, measures_each: bool = False) -> None:
+    """Warn if many training documents repeat others, and say whether folds keep them together: see `Corpus.groups`.
+
+    With `measures_each`, each document of a group is measured, not only the group.
+    """
     if not corpus.has_many_repeats:
         return
     n, n_different = len(corpus.train), len(corpus.train) - corpus.n_repeats
     if corpus.groups_repeats:
-        effect = "they are held out together with these, and each group is measured once, with the topics of all"
+        measured = "each is measured" if measures_each else "each group is measured once, with the topics of all"
+        effect = f"they are held out together with these, and {measured}"
     else:
         effect = (
             f"with {n_different} different ones, thresholds and figures by held-out documents are too good for new ones"

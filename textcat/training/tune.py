@@ -26,6 +26,7 @@ from textcat.evaluation.evaluation import Evaluation
 from textcat.features.tokens import Tokens
 from textcat.model.measure import measure_at_k, score_row_blocks
 from textcat.recipes.recipe import RankerSettings, Recipe
+from textcat.training.checks import warn_of_repeats
 from textcat.training.cross_validation import (
     MAP,
     MEAN_SUPPORT,
@@ -305,6 +306,7 @@ def run_trials(
         recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
     for recipe in recipes:  # check the settings before any work
         recipe.check()
+    warn_of_repeats(corpus, measures_each=True)
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
     steps = len(corpus.topics) if listed else math.prod(split.values())
