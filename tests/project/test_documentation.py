@@ -112,11 +112,16 @@ def first_runs(tmp_path_factory):
 
 
 def after_figures(page):
-    """The number of blocks up to the last that shows figures of the newswire: 0 if none does."""
+    """The number of blocks up to the last that shows figures of the newswire: 0 if none does.
+
+    A figure of Python has two decimals or more: else what is printed depends on no number of splits.
+    """
     read, last = "", 0
     for number, (kind, text) in enumerate(blocks(page), start=1):
         read += text
-        if kind in ("printed", "pycon") and "newswire" in read:
+        if (
+            kind == "printed" or (kind == "pycon" and re.search(r"^[^>.].*\d\.\d\d", text, re.M))
+        ) and "newswire" in read:
             last = number
     return last
 
