@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for room in ("textcat", "scripts", "tests") for path in (ROOT / room).rglob("*.py"))
 # Names that Python, Jupyter and spaCy tell everybody to use.
@@ -85,8 +83,8 @@ def listed():
             yield from (f"{path}: {name}" for path in re.findall(r"`([\w/]+\.py)`", "".join(files)))
 
 
-@pytest.fixture(scope="module")
 def used():
+    """Return the private names that files use of others, "file: name"."""
     names = {path: names_of(path) for path in FILES}
     package = ROOT / "textcat"
     of_package = {name for path, (own, *_) in names.items() if path.is_relative_to(package) for name in own}
@@ -97,12 +95,11 @@ def used():
     }
 
 
-def test_an_underscore_means_this_file_only(used):
-    assert used - set(listed()) == EXCEPTIONS
-
-
-def test_contributing_lists_the_private_names_of_dependencies_that_are_used(used):
+def test_an_underscore_means_this_file_only_and_contributing_lists_those_of_dependencies_that_are_used():
+    """One test, as all files are read for it, which takes seconds."""
+    found = used()
+    assert found - set(listed()) == EXCEPTIONS
     rows = {}
     for use in listed():
         rows.setdefault(use.partition(": ")[2], []).append(use)
-    assert [name for name, uses in rows.items() if not used & {*uses}] == []
+    assert [name for name, uses in rows.items() if not found & {*uses}] == []
