@@ -11,7 +11,7 @@ import numpy as np
 
 from textcat.features.fitting import CountedDocuments
 from textcat.features.scripts import is_unspaced
-from textcat.features.tokens import MOST_NGRAMS, TermCounts, char_ngrams, n_char_ngrams
+from textcat.features.tokens import MOST_NGRAMS, TermCounts, char_ngrams, n_char_ngrams, n_words_with_ngrams
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -62,16 +62,13 @@ def words_with_ngrams(
     `ids` has the text's entries of `TermCounts.ids`; the first of each three values is a word's position there.
     `char_ids` has the ids of all n-grams of characters, in ascending order.
     """
-    n_ngrams, lengths = 0, features.char_lengths
+    lengths, divides_runs = features.char_lengths, features.tokens_.divides_runs
     place = np.minimum(np.searchsorted(char_ids, ids), len(char_ids) - 1)
     is_word = (ids >= 0) & (char_ids[place] != ids) if len(char_ids) else ids >= 0
-    for i in np.flatnonzero(is_word).tolist():
-        term = terms[ids[i]]
-        if not (features.tokens_.divides_runs and is_unspaced(term)):
-            n_ngrams += n_char_ngrams(term, lengths)
-            if n_ngrams > MOST_NGRAMS:
-                return
-            yield i, term, char_ngrams(term, lengths)
+    words = [(i, terms[ids[i]]) for i in np.flatnonzero(is_word).tolist()]
+    words = [(i, term) for i, term in words if not (divides_runs and is_unspaced(term))]
+    for i, term in words[: n_words_with_ngrams([n_char_ngrams(term, lengths) for _, term in words])]:
+        yield i, term, char_ngrams(term, lengths)
 
 
 def _first_words(words: csr_array, n_of_terms: np.ndarray) -> csr_array:

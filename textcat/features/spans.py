@@ -22,6 +22,7 @@ from textcat.features.tokens import (
     char_ngrams,
     char_places,
     n_char_ngrams,
+    n_words_with_ngrams,
     no_garbage_collection,
     padded_places,
 )
@@ -272,7 +273,7 @@ def _chars(
     sizes[is_in_run] = 0
     distinct, first = np.unique(placed.ids, return_index=True)
     in_order = distinct[np.argsort(first)]
-    near = in_order[: np.searchsorted(np.cumsum(sizes[in_order]), MOST_NGRAMS, side="right")]
+    near = in_order[: n_words_with_ngrams(sizes[in_order])]
     words = np.flatnonzero(np.isin(placed.ids, near) & ~is_in_run[placed.ids])
     order = words[np.argsort(placed.ids[words], kind="stable")]
     ids, firsts = np.unique(placed.ids[order], return_index=True)

@@ -14,6 +14,7 @@ from itertools import chain, compress, count, filterfalse, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from textcat.base.normal_forms import nfc
 from textcat.base.parameters import Parameters
@@ -694,6 +695,14 @@ def n_char_ngrams(term: str, lengths: range) -> int:
     """Return how many n-grams of characters `char_ngrams` returns for a term."""
     n_characters = len(term.lower()) + 2
     return sum(max(n_characters - n, 0) + 1 for n in _possible(n_characters, lengths))
+
+
+def n_words_with_ngrams(sizes: ArrayLike) -> int:
+    """Return how many words of a text, from the first on, have at most `MOST_NGRAMS` n-grams of characters together.
+
+    `sizes` has the number of n-grams of each distinct word, in the order of the text.
+    """
+    return int(np.searchsorted(np.cumsum(sizes), MOST_NGRAMS, side="right"))
 
 
 def _possible(n_characters: int, lengths: range) -> range:
