@@ -166,6 +166,21 @@ def test_documents_count_for_expected_recall_and_missed_topics_though_a_new_topi
     assert np.corrcoef(expected, recall)[0, 1] > 0.5
 
 
+def test_a_new_topic_that_every_labelled_document_has_does_not_raise_the_expected_recall(newswire):
+    rng, words = np.random.default_rng(0), ["ring", "necklace", "bracelet", "pearl", "brooch", "gem"]
+    older = [replace(document, labelled_for=(*newswire.topics,)) for document in newswire.train]
+    new = [Document(f"n{i}", {"body": " ".join(rng.choice(words, 12))}, ("jewellery",)) for i in range(30)]
+    recipe = textcat.read_recipe("default").with_settings([*ASKED, "promise.missed=0.1"])
+    tagger = textcat.train(Corpus.from_documents("grown", [*older, *new]), recipe)
+    given = tagger.predict(newswire.test) > 0
+    labels = np.array([[topic in document.topics for topic in tagger.topics] for document in newswire.test])
+    has_topic = labels.any(axis=1)
+    recall = (given & labels)[has_topic].sum(axis=1) / labels[has_topic].sum(axis=1)
+    expected = tagger.expected_recalls(newswire.test)[has_topic]
+    assert abs(expected.mean() - recall.mean()) < 0.05
+    assert np.corrcoef(expected, recall)[0, 1] > 0.6
+
+
 def test_promises_are_made_of_documents_that_were_each_labelled_for_one_topic(tmp_path):
     rng = np.random.default_rng(0)
     words = {"wheat": "grain crop harvest", "oil": "barrel crude opec"}

@@ -212,6 +212,8 @@ class Decisions:
     ) -> np.ndarray:
         """Return the expected recall of each document's tags above the thresholds.
 
+        Topics of which no negative document was held out do not count: every document has a high probability for them.
+
         Parameters
         ----------
         scores, has_terms, holding
@@ -228,8 +230,12 @@ class Decisions:
         """
         if self.expected_recall is None:
             raise TextcatError("The model makes no promises, and expects no recall: train it with --promise.")
-        probabilities = self.curves().probabilities(scores)
-        return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms, holding))
+        given, probabilities = self.decide(scores, has_terms, holding), self.curves().probabilities(scores)
+        if self.held_out is not None and not (has_negatives := self.held_out.negatives.any(axis=1)).all():
+            # As in the regression's own documents, which were not labelled for these topics.
+            scores, probabilities = (np.where(has_negatives, values, np.nan) for values in (scores, probabilities))
+            given = given & has_negatives
+        return self.expected_recall.of(scores, probabilities, given)
 
     def curves(self) -> Calibration:
         """Return the calibration curves, from scores to probabilities; raise TextcatError if there are none."""
