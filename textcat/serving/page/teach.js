@@ -501,6 +501,19 @@ function chooser(about, source, own) {
   return group;
 }
 
+// Add entries to a list that a button lengthens, or begin it anew; return the number of its entries.
+function lengthen(name, made, offset, total, more) {
+  const list = $(`${name}-list`);
+  if (offset) list.append(...made);
+  else list.replaceChildren(...made);
+  const n = list.children.length;
+  $(`${name}-more`).hidden = n >= total;
+  $(`${name}-more`).onclick = tried(() => more(n));
+  return n;
+}
+
+const ofAll = (n, total, one) => `${n < total ? `${counted.format(n)} of ` : ""}${count(total, one)}`;
+
 let searched = null;
 async function showSearch(query, offset = 0) {
   const asked_ = (searched = {});
@@ -514,12 +527,8 @@ async function showSearch(query, offset = 0) {
   const found = await get("search", { query, topic: state.topic, person: state.person ?? "", offset, limit: 20 });
   if (asked_ !== searched) return;
   const made = found.documents.map((each) => entryOf(each, "search", each.answer, each.label === null || each.answer ? null : [", judged ", given(each.label ? "yes" : "no"), " by others"]));
-  if (offset) $("search-list").append(...made);
-  else $("search-list").replaceChildren(...made);
-  const n = $("search-list").children.length;
-  $("search-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "document")}, the most similar first` : count(found.total, "document")) : `No document has a word of “${query}”.`;
-  $("search-more").hidden = n >= found.total;
-  $("search-more").onclick = tried(() => showSearch(query, n));
+  const n = lengthen("search", made, offset, found.total, (before) => showSearch(query, before));
+  $("search-found").textContent = found.total ? `${ofAll(n, found.total, "document")}${n < found.total ? ", the most similar first" : ""}` : `No document has a word of “${query}”.`;
   if (offset) $("search-list").children[offset]?.querySelector("a").focus();
 }
 
@@ -532,24 +541,16 @@ async function showJudged(here, offset = 0) {
   $("of-answer").value = answer_;
   if (!offset) $("screened").replaceChildren(countsTable(await get("screening", { topic: state.topic })));
   const made = found.judgements.map((each) => entryOf(each, "list", each.person === (state.person ?? "") ? each.answer : null, ": ", given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.source === "asked" ? null : `, ${SOURCES[each.source] ?? each.source}`, each.exclusion_reason ? [", ", bdi(each.exclusion_reason)] : null, each.note ? [". “", bdi(each.note), "”"] : null));
-  if (offset) $("judged-list").append(...made);
-  else $("judged-list").replaceChildren(...made);
-  const n = $("judged-list").children.length;
-  $("judged-found").textContent = found.total ? `${n < found.total ? `${counted.format(n)} of ` : ""}${count(found.total, "judgement")}, the latest first. The buttons change your answer.` : "Nothing is judged yet.";
-  $("judged-more").hidden = n >= found.total;
-  $("judged-more").onclick = tried(async () => { await showJudged(here, n); $("judged-list").children[n]?.querySelector("a").focus(); });
+  const n = lengthen("judged", made, offset, found.total, async (before) => { await showJudged(here, before); $("judged-list").children[before]?.querySelector("a").focus(); });
+  $("judged-found").textContent = found.total ? `${ofAll(n, found.total, "judgement")}, the latest first. The buttons change your answer.` : "Nothing is judged yet.";
 }
 const SOURCES = { search: "found by a search", list: "in a list", example: "an example", adjudicated: "adjudicated" };
 
 async function showDuplicates(offset = 0) {
   const found = await get("duplicates", { offset, limit: PAGE });
   const made = groupEntries(found.groups, (position) => address({ view: "judge", at: position }), splitOff);
-  if (offset) $("duplicates-list").append(...made);
-  else $("duplicates-list").replaceChildren(...made);
-  const n = $("duplicates-list").children.length;
-  $("duplicates-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "group")}` : count(found.total, "group")) : "No record duplicates another one.";
-  $("duplicates-more").hidden = n >= found.total;
-  $("duplicates-more").onclick = tried(() => showDuplicates(n));
+  const n = lengthen("duplicates", made, offset, found.total, showDuplicates);
+  $("duplicates-found").textContent = found.total ? ofAll(n, found.total, "group") : "No record duplicates another one.";
 }
 
 const splitOff = tried(async ({ position, title, id }) => {
