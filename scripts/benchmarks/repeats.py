@@ -15,6 +15,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.duplicates.groups import find_groups
 from textcat.model.measure import evaluate_tagger
 from textcat.recipes.recipe import default_recipe
+from textcat.training.checks import TrainingOptions
 from textcat.training.steps import train_and_evaluate
 
 TRAINED, NEW, N_CORPORA = 3_000, 5_000, 3
@@ -79,7 +80,7 @@ def _measured(trained: list[Document], new: list[Document], twice: bool, kind: t
     trained = [*trained, *(map(_reprinted, trained) if twice else [])]
     corpus = kind.from_documents("repeats", [replace(document, split="") for document in trained])
     recipe, _ = default_recipe().for_corpus(corpus)
-    tagger = train_and_evaluate(corpus, recipe.with_settings([*ASKED, "topics.forecast=false"]), n_jobs=1)
+    tagger = train_and_evaluate(corpus, recipe.with_settings([*ASKED, "topics.forecast=false"]), TrainingOptions(1))
     known = {*corpus.topics}
     tested = [replace(document, topics=tuple(known.intersection(document.topics))) for document in new]
     evaluations = {"held out": tagger.evaluation, "new": evaluate_tagger(tagger, replace(corpus, test=tested))}

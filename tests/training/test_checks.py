@@ -7,7 +7,7 @@ import pytest
 
 import textcat
 from textcat import Corpus, Document, TextcatError
-from textcat.training.checks import are_single, check_training, warn_of_corpus
+from textcat.training.checks import TrainingOptions, are_single, check_training, warn_of_corpus
 
 PAUM = textcat.read_recipe("paum")
 POTS = ["tin", "pot"] * 3
@@ -113,7 +113,7 @@ def test_an_updatable_model_takes_no_two_documents_of_one_id():
     for train, test in ((twice, []), (twice[:1], twice[1:])):
         corpus = Corpus("c", train, test, ("a",))
         with pytest.raises(TextcatError, match="two documents of the id 'same'"):
-            check_training(corpus, PAUM, updatable=True)
+            check_training(corpus, PAUM, TrainingOptions(updatable=True))
         assert check_training(corpus, PAUM) == "ids"
 
 

@@ -12,14 +12,15 @@ from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus
 from textcat.recipes.recipe import read_recipe
 from textcat.training import plan as plans
+from textcat.training.checks import TrainingOptions
 from textcat.training.costs import MeasuredStages, sampled
 from textcat.training.memory import available_memory, used_memory
 from textcat.training.plan import check_memory, extrapolate_line, refusal
 from textcat.training.steps import train_and_evaluate
 
 
-def plan_training(corpus, recipe, **options):
-    return plans.plan_training(corpus, recipe, **options)
+def plan_training(corpus, recipe, why="", **options):
+    return plans.plan_training(corpus, recipe, TrainingOptions(**options), why=why)
 
 
 @pytest.fixture(scope="module")

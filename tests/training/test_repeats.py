@@ -14,6 +14,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.recipes.recipe import default_recipe, read_recipe
 from textcat.training.aging import measure_aging
+from textcat.training.checks import TrainingOptions
 from textcat.training.cross_validation import hold_out_sample, measure_by_folds
 from textcat.training.examples import CountedCorpus
 from textcat.training.few_choices import choose_for_few
@@ -237,5 +238,5 @@ def test_a_model_that_has_learnt_knows_the_repeats_of_texts_that_are_gone(tmp_pa
 
 def test_the_result_is_the_same_to_the_bit_for_any_number_of_jobs(corpus, recipe, tmp_path):
     for jobs in (1, 2):
-        textcat.save(train_and_evaluate(corpus, recipe, n_jobs=jobs), tmp_path / str(jobs))
+        textcat.save(train_and_evaluate(corpus, recipe, TrainingOptions(jobs)), tmp_path / str(jobs))
     check_same(bytes_of(tmp_path / "1"), bytes_of(tmp_path / "2"))

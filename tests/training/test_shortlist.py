@@ -11,6 +11,7 @@ from textcat.features.rows import Rows
 from textcat.features.vectors import WordVectors
 from textcat.margin.learners import PAUM, Micra
 from textcat.model.listed import Listed
+from textcat.training.checks import TrainingOptions
 from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
 from textcat.training.steps import train_and_evaluate
@@ -234,7 +235,7 @@ MANY_TOPICS = textcat.read_recipe("many-topics").with_settings(["topics.shortlis
 def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one_was_trained_without(
     untested, tagger, tmp_path
 ):
-    trained = train_and_evaluate(untested, MANY_TOPICS, bands="ALL", n_jobs=3, rows_dir=tmp_path / "rows")
+    trained = train_and_evaluate(untested, MANY_TOPICS, TrainingOptions(3, tmp_path / "rows"), bands="ALL")
     assert (trained.scorer.weights != tagger.scorer.weights).nnz == 0  # on all documents
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     part = hold_out_sample(untested, seed=0)

@@ -17,7 +17,7 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.recipes.recipe import Recipe, default_recipe, recipes
-from textcat.training.checks import unevaluated_topics
+from textcat.training.checks import TrainingOptions, unevaluated_topics
 from textcat.training.steps import train_and_evaluate
 
 PLAIN = Recipe("plain")
@@ -123,7 +123,7 @@ def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
 
 
 def test_one_job_and_many_give_the_same(corpus):
-    one, many = (train_and_evaluate(corpus, PLAIN, n_jobs=n_jobs).evaluation for n_jobs in (1, 3))
+    one, many = (train_and_evaluate(corpus, PLAIN, TrainingOptions(n_jobs)).evaluation for n_jobs in (1, 3))
     assert one == many
 
 

@@ -142,32 +142,35 @@ def train(
     documents = counted.corpus if counted else read(corpus, stages)
     gc.freeze()  # exempt all documents from garbage collection: they stay in memory
     recipe = _with_language_of(documents, recipe) if finds_language else recipe
+    from textcat.training.checks import TrainingOptions
     from textcat.training.plan import check_memory, plan_training
     from textcat.training.steps import train_and_evaluate
 
     recipe, why = recipe.for_corpus(documents)
-    options: dict[str, Any] = {"n_jobs": jobs, "rows_dir": rows_dir, "keep_support": keep_support}
-    options["updatable"] = updatable
+    options = TrainingOptions(jobs, rows_dir, keep_support, updatable)
     if dry_run:
-        planned = plan_training(documents, recipe, why=why, stages=stages, **options)
+        planned = plan_training(documents, recipe, options, why=why, stages=stages)
         show_plan(terminal.console(), planned, stages, form)
         return
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     if out is None:
         terminal.check_replacing(folder, force=force)
     storage.check_target(folder)
-    check_memory(documents, recipe, **options)
+    check_memory(documents, recipe, options)
     if why:
         terminal.say(f"{why}: trained by the recipe {recipe.name}; --recipe names another.")
-    options |= {"bands": band, "stages": stages}
     if unlabelled:
         from textcat.training.self_training import train_with_unlabelled
 
-        del options["updatable"], options["rows_dir"]
-        tagger = train_with_unlabelled(documents, _documents(unlabelled, read, stages), recipe, **options)
+        texts = _documents(unlabelled, read, stages)
+        tagger = train_with_unlabelled(
+            documents, texts, recipe, bands=band, n_jobs=jobs, keep_support=keep_support, stages=stages
+        )
     else:
         with on_cluster(scheduler):
-            tagger = train_and_evaluate(documents, recipe, **options, keep_texts=False, counted=counted)
+            tagger = train_and_evaluate(
+                documents, recipe, options, bands=band, stages=stages, keep_texts=False, counted=counted
+            )
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(terminal.console(), tagger, documents, folder, stages, form, per_topic=topics)

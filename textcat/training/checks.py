@@ -6,6 +6,7 @@ import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from textcat.base.errors import TextcatError, did_you_mean
@@ -36,17 +37,23 @@ _N_NAMED = 5  # number of topics that a message lists
 _JOINED_SHARE = 0.2  # if at least this share of the topics contain the same character, it is taken for a separator
 
 
-def check_training(
-    corpus: Corpus,
-    recipe: Recipe,
-    *,
-    keep_support: str | None = None,
-    rows_dir: str | os.PathLike[str] | None = None,
-    updatable: bool = False,
-) -> str:
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The options of training that change no score; `textcat.train` explains them."""
+
+    n_jobs: int | None = None
+    rows_dir: str | os.PathLike[str] | None = None
+    keep_support: str | None = None
+    updatable: bool = False
+
+
+OPTIONS = TrainingOptions()
+
+
+def check_training(corpus: Corpus, recipe: Recipe, options: TrainingOptions = OPTIONS) -> str:
     """Check that a corpus can be trained on by a recipe; return what the model keeps of its support documents.
 
-    Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
+    Support documents are the training documents that the weights are sums of. If the options leave it open, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
     the recipe cannot be followed, it asks for promises and too few documents differ, support documents are to be kept
     although the recipe has a shortlist (scores only the topics nearest to a document), a topic or an id cannot be
@@ -55,15 +62,15 @@ def check_training(
     The result is "none", "ids" or "texts", as in the argument `keep_support` of `textcat.train`.
     """
     _check_any_topic(corpus)
-    if rows_dir is not None:
-        check_target(rows_dir)
+    if options.rows_dir is not None:
+        check_target(options.rows_dir)
     recipe.check()
     if recipe.promise.is_asked:
         _check_promise(corpus, recipe)
-    kept = checked_keep_support(keep_support)
+    kept = checked_keep_support(options.keep_support)
     if kept is None:  # data that makes a model much larger is kept only on request
         few = len(corpus.train) <= MOST_KEPT
-        kept = "ids" if few and rows_dir is None and not recipe.topics.shortlist else "none"
+        kept = "ids" if few and options.rows_dir is None and not recipe.topics.shortlist else "none"
     if recipe.topics.shortlist and kept != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
@@ -71,9 +78,9 @@ def check_training(
         )
     _check_encodable("corpus", [corpus.name])
     _check_encodable("topic", corpus.topics)
-    if kept != "none" or updatable:
+    if kept != "none" or options.updatable:
         _check_encodable("id", (document.id for document in corpus.train))
-    documents_of_id = Counter(document.id for document in (*corpus.train, *corpus.test)) if updatable else {}
+    documents_of_id = Counter(document.id for document in (*corpus.train, *corpus.test)) if options.updatable else {}
     for id_, n in documents_of_id.items():
         if n > 1:
             raise TextcatError(

@@ -23,6 +23,7 @@ from textcat.features.rows import release_memory
 from textcat.model.measure import CELLS_AT_ONCE
 from textcat.model.storage import write_model
 from textcat.recipes.recipe import PromiseSettings, Recipe
+from textcat.training.checks import TrainingOptions
 from textcat.training.cross_validation import folder_beside
 from textcat.training.memory import peak_since_reset, reset_peak, used_memory
 from textcat.training.steps import train_and_evaluate
@@ -133,21 +134,16 @@ def _without_warnings() -> Iterator[None]:
         logging.disable(before)
 
 
-def cost_of_training(
-    sample: Corpus,
-    recipe: Recipe,
-    rows_dir: str | os.PathLike[str] | None = None,
-    **options: Any,
-) -> Cost:
+def cost_of_training(sample: Corpus, recipe: Recipe, options: TrainingOptions) -> Cost:
     """Train, evaluate and save a model of a sample in a temporary folder; return the time and memory that this took.
 
-    `options` and `rows_dir` are arguments of `train_and_evaluate`. If `rows_dir` is given, document vectors are kept in
-    a temporary folder beside it, otherwise in memory.
+    If `options.rows_dir` is given, document vectors are kept in a temporary folder beside it, otherwise in memory.
     """
     recipe = replace(recipe, promise=PromiseSettings())  # a sample may be too small for promises, which cost little
     stages = MeasuredStages()
-    with folder_beside(rows_dir) as rows, _without_warnings():
-        tagger = train_and_evaluate(sample, recipe, rows_dir=rows, stages=stages, keep_texts=False, **options)
+    with folder_beside(options.rows_dir) as rows, _without_warnings():
+        options = replace(options, rows_dir=rows)
+        tagger = train_and_evaluate(sample, recipe, options, stages=stages, keep_texts=False)
     with tempfile.TemporaryDirectory() as folder:
         with stages.stage("save"):
             write_model(tagger, Path(folder))

@@ -19,6 +19,7 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.significance import add_intervals
 from textcat.recipes.recipe import Recipe
+from textcat.training.checks import TrainingOptions
 from textcat.training.steps import evaluation_of, train_and_score
 from textcat.training.train import recipe_for
 
@@ -103,7 +104,8 @@ def cross_validate(
         )
     choose_bands(opened.topics, [0] * len(opened.topics), bands)  # check the bands now, before training
     stages = stages or Stages()
-    trained = train_and_score(opened, recipe, n_folds=folds, n_jobs=n_jobs, stages=stages, keep_support="none")
+    options = TrainingOptions(n_jobs, keep_support="none")
+    trained = train_and_score(opened, recipe, options, n_folds=folds, stages=stages)
     evaluation = evaluation_of(trained, opened, recipe, bands, stages)
     if bootstrap:
         with stages.stage("intervals"):

@@ -13,7 +13,7 @@ from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.recipes.recipe import Recipe
-from textcat.training.checks import check_training
+from textcat.training.checks import OPTIONS, TrainingOptions, check_training
 from textcat.training.costs import Cost, MeasuredStages, Seconds, cost_of_training, sampled
 from textcat.training.examples import CountedCorpus
 from textcat.training.memory import available_memory
@@ -36,7 +36,6 @@ _WARMING = 100  # documents and topics of two small first trainings, which measu
 # A training is planned before it begins if one matrix of scores takes this share of the memory, or if the texts do:
 # training on titles with n-grams of characters takes 200 times the memory of their texts.
 _LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
-_CHECKED = ("keep_support", "rows_dir", "updatable")  # options that are checked before training begins
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,10 @@ class TrainingPlan:
 def plan_training(
     corpus: Corpus,
     recipe: Recipe,
+    options: TrainingOptions = OPTIONS,
     *,
     why: str = "",
     stages: Stages | None = None,
-    **options: Any,
 ) -> TrainingPlan:
     """Estimate the time, memory and disk space that training by a recipe on a corpus takes.
 
@@ -88,12 +87,11 @@ def plan_training(
     corpus : Corpus
     recipe : Recipe
         This recipe is used as it is, not its variants for many topics or short texts.
+    options : TrainingOptions
     why : str, optional
         The reason for the choice of the recipe, for `TrainingPlan.why`.
     stages : Stages, optional
         Has the time of reading the corpus; draws the progress of the plan.
-    **options
-        Further options of `train_and_evaluate`: n_jobs, rows_dir, keep_support, updatable.
 
     Returns
     -------
@@ -104,9 +102,8 @@ def plan_training(
     TextcatError
         If the recipe cannot be followed.
     """
-    checked = {name: options[name] for name in _CHECKED if name in options}
     # What is kept of support documents depends on the size of the whole corpus, also when samples are trained.
-    options["keep_support"] = check_training(corpus, recipe, **checked)
+    options = replace(options, keep_support=check_training(corpus, recipe, options))
     stages, available = stages or Stages(), available_memory()
     planning = _Planning(corpus, recipe, options)
     read = dict(stages.seconds)
@@ -135,7 +132,7 @@ class _Planning:
 
     corpus: Corpus
     recipe: Recipe
-    options: dict[str, Any]
+    options: TrainingOptions
 
     def whole(self, advance: Advance) -> Cost:
         """Return the estimated cost of training on the whole corpus; call `advance` with 1 four times, for progress."""
@@ -159,7 +156,7 @@ class _Planning:
 
     def _cost(self, n: int, n_topics: int) -> Cost:
         sample = sampled(self.corpus, n, n_topics)
-        return cost_of_training(sample, self.recipe, **self.options)
+        return cost_of_training(sample, self.recipe, self.options)
 
     def _choose_rows(self) -> tuple[dict[str, Seconds], dict[str, float]]:
         """If the recipe asks for it, choose on a sample whether to use n-grams of characters.
@@ -265,7 +262,7 @@ def extrapolate_line(x: tuple[float, float], y: tuple[float, float], at: float, 
 # --- what does not fit into memory ------------------------------------------------------------------------------------
 
 
-def check_memory(corpus: Corpus, recipe: Recipe, **options: Any) -> None:
+def check_memory(corpus: Corpus, recipe: Recipe, options: TrainingOptions = OPTIONS) -> None:
     """Raise TextcatError if training on a corpus needs more memory than is available.
 
     Planning takes some seconds, so a training is planned only if its number of scores or of characters is large. The
@@ -277,7 +274,7 @@ def check_memory(corpus: Corpus, recipe: Recipe, **options: Any) -> None:
     scores = 0 if recipe.topics.shortlist else 4 * len(corpus.train) * len(corpus.topics)
     if scores <= _LARGE_SCORES * available and _characters(corpus) <= _LARGE_TEXTS * available:
         return
-    plan = plan_training(corpus, recipe, **options)
+    plan = plan_training(corpus, recipe, options)
     if not plan.fits:
         raise TextcatError(refusal(plan, recipe))
 

@@ -8,7 +8,7 @@ thresholds of the second one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from textcat.model.measure import evaluate_tagger, score_rows
 from textcat.model.tagger import Tagger
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
+from textcat.training.checks import TrainingOptions
 from textcat.training.cross_validation import HoldOut, is_first_right, judged_scores, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
@@ -42,9 +43,10 @@ def train_with_unlabelled(
     unlabelled: Any,
     recipe: Recipe,
     *,
+    bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
+    keep_support: str | None = None,
     stages: Stages | None = None,
-    **options: Any,
 ) -> Tagger:
     """Train a tagger on the labelled documents of a corpus and, if that is better, on unlabelled documents as well.
 
@@ -55,12 +57,10 @@ def train_with_unlabelled(
         As for `train_by_names`. Texts are read from the columns or fields that were named for the corpus, if any.
     recipe : Recipe
         The result of `Recipe.for_corpus`.
-    n_jobs : int, optional
-        Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
-    stages : Stages, optional
-        Object that times the work and draws progress bars.
-    **options
-        Further options of `train_and_evaluate`.
+    bands : str or iterable of str, optional
+        The sets of topics to average over, as `spec` in `textcat.evaluate_scores`.
+    n_jobs, keep_support, stages
+        As for `train`.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def train_with_unlabelled(
         )
     # Read now, so that an unreadable input is reported before training.
     documents = unlabelled_documents(unlabelled, trained_on=named_in_training(corpus.origin))
-    options |= {"n_jobs": n_jobs, "stages": stages}
-    plain = train_and_evaluate(corpus, recipe, **options)
+    options = TrainingOptions(n_jobs, keep_support=keep_support)
+    plain = train_and_evaluate(corpus, recipe, options, bands=bands, stages=stages)
     chosen = replace(plain.facts.recipe, name=recipe.name)
     with stages.stage("held-out folds"):
         counted = LabelledAndUnlabelled.of(corpus, documents, chosen, n_jobs)
@@ -105,7 +105,7 @@ def train_with_unlabelled(
     scores = counted.scores(trained, counted.unlabelled, counted.labels)
     both = _with_pseudo_labels(corpus, documents, counted.taken(scores, trained))
     as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
-    scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
+    scored = train_and_score(both, as_chosen, options, stages=stages)
     labels, scores = corpus.labels(corpus.train), held_out.scores
     of_groups = judged_scores(corpus, scores), labels_of_groups(labels, corpus.groups)
     decisions = decisions_by_scores(chosen, corpus.topics, *of_groups)
@@ -113,9 +113,9 @@ def train_with_unlabelled(
     facts_of_both = replace(scored.tagger.facts, recipe=plain.facts.recipe, choices=choices, **labelled)
     tagger = replace(scored.tagger, decisions=decisions, facts=facts_of_both)
     if corpus.labels(corpus.test).nnz:
-        evaluation = evaluate_tagger(tagger, corpus, bands=options.get("bands"), stages=stages)
+        evaluation = evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
     else:
-        evaluation = measure_out_of_fold(tagger, corpus, scores, labels, options.get("bands"))
+        evaluation = measure_out_of_fold(tagger, corpus, scores, labels, bands)
     return replace(tagger, evaluation=evaluation)
 
 

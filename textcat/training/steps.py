@@ -42,7 +42,7 @@ from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
 from textcat.training.aging import measure_aging
-from textcat.training.checks import check_training, warn_of_corpus
+from textcat.training.checks import OPTIONS, TrainingOptions, check_training, warn_of_corpus
 from textcat.training.cross_validation import (
     HoldOut,
     cross_validated_scores,
@@ -65,12 +65,9 @@ SPARSE_SHARE = 0.25
 def train_and_evaluate(
     corpus: Corpus,
     recipe: Recipe,
+    options: TrainingOptions = OPTIONS,
     *,
     bands: str | Iterable[str] | None = None,
-    n_jobs: int | None = None,
-    rows_dir: str | os.PathLike[str] | None = None,
-    keep_support: str | None = None,
-    updatable: bool = False,
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
@@ -90,11 +87,18 @@ def train_and_evaluate(
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # check the bands now, before training
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
-    options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "stages": stages, "keep_support": keep_support}
-    options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
     if not n_folds:
         _ = corpus.twins  # read now, because texts may be gone later
-    trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
+    trained = train_and_score(
+        corpus,
+        recipe,
+        options,
+        n_folds=n_folds,
+        bands=bands,
+        stages=stages,
+        keep_texts=keep_texts,
+        counted=counted,
+    )
     if (counts := trained.tagger.training_counts) is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         counts = replace(counts, bands=spec, is_measured=True)
@@ -156,14 +160,11 @@ class Trained(NamedTuple):
 def train_and_score(
     corpus: Corpus,
     recipe: Recipe,
+    options: TrainingOptions = OPTIONS,
     *,
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
-    n_jobs: int | None = None,
-    rows_dir: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
-    keep_support: str | None = None,
-    updatable: bool = False,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Trained:
@@ -172,15 +173,15 @@ def train_and_score(
     The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
     are computed before the tagger is trained, so that document vectors of both are not in memory at the same time.
     """
-    keep = check_training(corpus, recipe, keep_support=keep_support, rows_dir=rows_dir, updatable=updatable)
+    keep = check_training(corpus, recipe, options)
     # Read now, because texts may be gone later, and before the warnings, which find repeats by the same sketches.
-    sketches = corpus.sketches if updatable else None
+    sketches = corpus.sketches if options.updatable else None
     warn_of_corpus(corpus, recipe)
     texts = None if keep == "none" else kept_texts(corpus.train, keep)
-    kept = without_texts(corpus, keep) if updatable else None
+    kept = without_texts(corpus, keep) if options.updatable else None
     release_memory()
-    training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
-    counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
+    training = _Training(corpus, recipe, replace(options, keep_support=keep), stages or Stages())
+    counted = training.counted(counted, keep_texts=keep_texts)
     training, choices = training.with_choices(counted)
     training_counts = None
     if kept is not None and sketches is not None and counted.document_counts is not None:
@@ -195,7 +196,7 @@ def train_and_score(
     if training.cross_validates:
         n = recipe.tags.folds
         deciding = scores if n == n_folds else training.scores_out_of_fold(counted, n)
-    tagger, test_rows = training.tagger(counted, texts, keep, deciding, with_test_rows=not n_folds)
+    tagger, test_rows = training.tagger(counted, texts, deciding, with_test_rows=not n_folds)
     tagger = replace(tagger, training_counts=training_counts, facts=replace(tagger.facts, choices=choices))
     return Trained(tagger, scores, evaluation, test_rows)
 
@@ -206,17 +207,16 @@ class _Training:
 
     corpus: Corpus
     recipe: Recipe
-    n_jobs: int | None
-    rows_dir: str | os.PathLike[str] | None
+    options: TrainingOptions
     stages: Stages
 
-    def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
+    def counted(self, counted: CountedCorpus | None, *, keep_texts: bool) -> CountedCorpus:
         """Return the given term counts of the corpus if they fit the recipe; otherwise count the terms.
 
         Without `keep_texts`, the texts of counted documents are deleted from the corpus. Raise TextcatError if the
         recipe has a shortlist, but some documents are not judged for all topics.
         """
-        corpus, recipe = self.corpus, self.recipe
+        corpus, recipe, updatable = self.corpus, self.recipe, self.options.updatable
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
                 counted = CountedCorpus(corpus, recipe, None, advance, keep_texts=keep_texts, updatable=updatable)
@@ -243,14 +243,14 @@ class _Training:
             recipe, choices["rows"] = choice.recipe, choice.facts()
         elif topics.chooses_for_few:
             with self.stages.stage("choose settings"):
-                recipe, choices = choose_for_few(counted, recipe, self.n_jobs)
+                recipe, choices = choose_for_few(counted, recipe, self.options.n_jobs)
         if topics.forecasts:
             with self.stages.stage("forecast"):
-                forecast = forecast_growth(counted, recipe, self.n_jobs)
+                forecast = forecast_growth(counted, recipe, self.options.n_jobs)
             choices |= {} if forecast is None else {"forecast": forecast.facts()}
         if topics.measures_aging:
             with self.stages.stage("aging"):
-                aging = measure_aging(counted, recipe, self.n_jobs)
+                aging = measure_aging(counted, recipe, self.options.n_jobs)
             choices |= {} if aging is None else {"aging": aging}
         return replace(self, recipe=recipe), choices
 
@@ -261,8 +261,9 @@ class _Training:
         """
         sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
+            n_jobs, rows_dir = self.options.n_jobs, self.options.rows_dir
             tagger, rows = train_without(
-                counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
+                counted, self.recipe, sample, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance
             )
             scores, relevant = score_rows(tagger, rows), counted.labels[sample.held_out]
             return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
@@ -285,15 +286,16 @@ class _Training:
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the out-of-fold scores of training documents: shape (n_documents, n_topics)."""
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        n_jobs, rows_dir = self.options.n_jobs, self.options.rows_dir
         with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
-            return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
+            return cross_validated_scores(
+                counted, self.recipe, n_folds, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance
+            )
 
     def tagger(
         self,
         counted: CountedCorpus,
         texts: list[dict[str, str]] | None,
-        keep_support: str,
         out_of_fold: np.ndarray | None,
         *,
         with_test_rows: bool,
@@ -302,18 +304,19 @@ class _Training:
 
         Thresholds and probabilities are fitted to the scores `out_of_fold`; None: to approximations of these.
 
-        `texts` has what `keep_support` keeps of each training document; None: the tagger keeps no support documents.
+        `texts` has what the tagger keeps of each training document; None: it keeps no support documents.
         The vectors are None unless `with_test_rows` is set and the test documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
+        rows_dir, n_jobs = self.options.rows_dir, self.options.n_jobs
         features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
         n_rows = n_documents + recipe.topics.description_copies * len(corpus.topics)
-        with self.stages.stage("tokens to rows", None if self.rows_dir is None else n_rows) as advance:
+        with self.stages.stage("tokens to rows", None if rows_dir is None else n_rows) as advance:
             counted.fit(features)
             left_out = not recipe.topics.shortlist
-            examples = counted.examples(features, rows_dir=self.rows_dir, left_out=left_out, advance=advance)
+            examples = counted.examples(features, rows_dir=rows_dir, left_out=left_out, advance=advance)
             described = counted.descriptions(features) if recipe.topics.shortlist else None
             vectors = counted.column_vectors(features)
             test_rows = counted.test_rows(features) if with_test_rows else None
@@ -342,7 +345,7 @@ class _Training:
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
-                options = recipe, corpus.groups, self.n_jobs, advance
+                options = recipe, corpus.groups, n_jobs, advance
                 scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
             return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
@@ -354,7 +357,7 @@ class _Training:
             ids = [document.id for document in (*corpus.train, *descriptions)]
             texts = [*texts, *(document.zones for document in descriptions)]
             parts = examples.rows, learner.solutions_, units, ids, texts, vectors
-            support = support_documents(*parts, with_texts=keep_support == "texts")
+            support = support_documents(*parts, with_texts=self.options.keep_support == "texts")
         del examples
         release_memory()
         scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units, vectors)
@@ -364,7 +367,7 @@ class _Training:
     def _fitted(self, examples: Examples) -> MarginClassifier:
         """Train the recipe's learner; raise TextcatError if weights overflow."""
         recipe, topics = self.recipe, self.corpus.topics
-        learner = recipe.make_learner(n_jobs=self.n_jobs)
+        learner = recipe.make_learner(n_jobs=self.options.n_jobs)
         with self.stages.stage("train topics", len(topics)) as advance:
             learner.fit_packed(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
         solved = zip(topics, learner.solutions_, strict=True)

@@ -12,7 +12,7 @@ from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus
 from textcat.model.tagger import Tagger
 from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
-from textcat.training.checks import are_single
+from textcat.training.checks import TrainingOptions, are_single
 from textcat.training.plan import check_memory
 from textcat.training.steps import train_and_score
 
@@ -80,10 +80,9 @@ def train(
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
     chosen = recipe_for(corpus, recipe, single=single)
-    options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
-    options["updatable"] = updatable
-    check_memory(corpus, chosen, **options)
-    return train_and_score(corpus, chosen, stages=stages, **options).tagger
+    options = TrainingOptions(n_jobs, rows_dir, keep_support, updatable)
+    check_memory(corpus, chosen, options)
+    return train_and_score(corpus, chosen, options, stages=stages).tagger
 
 
 def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *, single: bool) -> Recipe:

@@ -26,6 +26,7 @@ from textcat.model.previous import check_rules, replace_model
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, labels_of
 from textcat.reading.labels import folded_name
+from textcat.training.checks import TrainingOptions
 from textcat.training.examples import CountedCorpus
 from textcat.training.steps import train_and_evaluate, train_and_score
 
@@ -190,12 +191,12 @@ class UpdatableModel:
             corpus = corpus.with_sketches(sketches[order])
             examples = CountedCorpus.of_document_counts(corpus, self._recipe(), counts.select(order), features)
         _warn_of_new_topics(corpus, set(corpus.topics) - {*self.corpus.topics})
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "stages": stages, "counted": examples, "updatable": True}
-        options["keep_support"] = stored.keep_support
+        recipe, options = self._recipe(), TrainingOptions(self.n_jobs, None, stored.keep_support, updatable=True)
         if stored.is_measured:
-            tagger = train_and_evaluate(corpus, self._recipe(), bands=stored.bands, **options)
+            bands = stored.bands
+            tagger = train_and_evaluate(corpus, recipe, options, bands=bands, stages=stages, counted=examples)
         else:
-            tagger = train_and_score(corpus, self._recipe(), **options).tagger
+            tagger = train_and_score(corpus, recipe, options, stages=stages, counted=examples).tagger
         step = replace(step, figures=main_figures(tagger.evaluation), figures_before=main_figures(self.evaluation))
         with stages.stage("save"):
             write = partial(storage.write_model, tagger)
