@@ -16,12 +16,14 @@ from archive_runs import READ, make_archive, rows, run
 from attacks.histories import Fault, NewsHistory, history, model_with_the_same_tags, topics_of_texts
 from interrupted_runs import NOW
 from news_versions import item, write_items
+from office_files import word
 from read_sources import tarred, zipped
 
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.runs.growth import Growth
 from textcat.tagging.duplicates import find_duplicates
+from textcat.tagging.merge import merge_parts
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_archive
@@ -225,6 +227,76 @@ def test_a_file_whose_new_name_decides_otherwise_how_it_is_read_is_read_again(
     run(model, [folder], tmp_path / "new", settings)
     assert sorted(rows(out)) == sorted(rows(tmp_path / "new"))
     assert [row["source"] for row in rejected(out)] == [row["source"] for row in rejected(tmp_path / "new")]
+
+
+def install(monkeypatch, versions):
+    """Let libraries have other versions; "none": they are not installed."""
+    if versions["python_docx"] == "none":
+        monkeypatch.setitem(sys.modules, "docx", None)
+    elif "docx" in sys.modules and sys.modules["docx"] is None:
+        monkeypatch.delitem(sys.modules, "docx")
+
+    def installed_version(name):
+        if versions.get(name) == "none":
+            raise ModuleNotFoundError(name)
+        return versions.get(name, "1")
+
+    monkeypatch.setattr("textcat.runs.inputs.installed_version", installed_version)
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_file_that_needs_a_library_is_read_when_it_is_installed(
+    model, folder, out, tmp_path, monkeypatch, is_zipped, in_parts
+):
+    data = word("Wheat exports rose")
+    (folder / ("e.zip" if is_zipped else "e.docx")).write_bytes(zipped(("e.docx", data)) if is_zipped else data)
+    (folder / "gone.txt").write_text("Wheat exports rose.")
+    install(monkeypatch, {"python_docx": "none"})
+    if in_parts:
+        folders = [tmp_path / f"part-{k}" for k in (1, 2)]
+        for k, path in enumerate(folders, 1):
+            tag_archive(model, folder, path, jobs=1, input_settings=READ, part=f"{k}/2")
+        merge_parts(folders, out)
+    else:
+        run(model, [folder], out)
+    assert [row["source"].rpartition("/")[2] for row in rejected(out)] == ["e.docx"]
+    (folder / "gone.txt").unlink()
+    assert run(model, [folder], out).growth.again == ()
+    install(monkeypatch, {"python_docx": "1.2"})
+    again = run(model, [folder], out)
+    assert len(again.growth.again) == 1
+    assert (rejected(out), len(ids(out))) == ([], 14)
+    assert not run(model, [folder], out).growth
+
+
+def test_a_library_whose_formats_no_file_has_may_change(model, folder, out, monkeypatch):
+    (folder / "notes.txt").write_text("Wheat exports rose.")
+    for version in ("none", "1", "2"):
+        install(monkeypatch, {"python_docx": version, "pypdf": version})
+        assert not run(model, [folder], out).growth
+
+
+@pytest.mark.parametrize("changes", ["new", "all"])
+def test_documents_that_another_version_of_a_library_has_read_are_as_if_tagged_by_another_model(
+    model, folder, out, monkeypatch, changes
+):
+    install(monkeypatch, {"python_docx": "1"})
+    run(model, [folder], out)
+    (folder / "e.docx").write_bytes(word("Wheat exports rose"))
+    (folder / "gone.docx").write_bytes(word("Oil prices fell"))
+    run(model, [folder], out)
+    tag_archive(model, folder, out, jobs=1, input_settings=READ, model_changes="all")
+    assert not out.with_name("out.before").exists()  # the run before had no document that the library has read
+    (folder / "gone.docx").unlink()
+    install(monkeypatch, {"python_docx": "2"})
+    with pytest.raises(TextcatError, match="began with python_docx 1, but now has python_docx 2: give --model-changes"):
+        run(model, [folder], out)
+    again = tag_archive(model, folder, out, jobs=1, input_settings=READ, model_changes=changes)
+    assert len(again.growth.again) == (0 if changes == "new" else 1)  # of a pass with such documents
+    assert out.with_name("out.before").exists() == (changes == "all")
+    assert len(ids(out)) == 14
+    assert not run(model, [folder], out).growth
 
 
 def test_a_link_that_leads_nowhere_is_read_when_it_leads_to_a_file(model, folder, out, tmp_path):

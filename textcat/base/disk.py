@@ -170,6 +170,13 @@ def installed_version(name: str) -> str:
     return version(name)
 
 
+def is_installed(module: str) -> bool:
+    """Return whether a module can be imported."""
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
 def installed_spacy() -> str:
     """Return the version of the installed spaCy; "" if it is not installed (models can tag without it)."""
     try:

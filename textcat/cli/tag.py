@@ -136,8 +136,9 @@ def tag(
     model_changes: Annotated[
         str,
         Option(
-            help="If --out has tags by another model or other rules: new, to tag new and changed files by these; all, "
-            "to tag all by them in OUT.next, which then takes the place of OUT; or ask, to stop.",
+            help="If --out has tags by another model or other rules, or of documents that another version of a library "
+            "such as pypdf has read: new, to tag new and changed files by these; all, to tag all by them in OUT.next, "
+            "which then takes the place of OUT; or ask, to stop.",
             show_default="new with --watch, or if `textcat learn` made the model of that one, else ask",
         ),
     ] = "",

@@ -23,10 +23,18 @@ class FaultKind(IntEnum):
 class UnreadableError(Exception):
     """Raised for a file or record that cannot be read; the reason ends a sentence about it."""
 
-    def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "", n_expected: int = -1) -> None:
-        super().__init__(fault, kind, detail, n_expected)
+    def __init__(
+        self,
+        fault: str,
+        kind: FaultKind = FaultKind.CONTENT,
+        detail: str = "",
+        n_expected: int = -1,
+        needs: str = "",
+    ) -> None:
+        super().__init__(fault, kind, detail, n_expected, needs)
         self.fault, self.kind, self.detail = fault, kind, detail
         self.n_expected = n_expected  # expected bytes of the stored input; -1 for other faults
+        self.needs = needs  # name of the module that is not installed; "" for other faults
 
     def __str__(self) -> str:
         """Return the reason."""

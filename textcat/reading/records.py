@@ -68,6 +68,8 @@ class Rejection(NamedTuple):
     #: When to read the source again, in seconds since 1970; 0: as soon as possible; None: when it has changed.
     due: float | None = None
     n_further: int = 0  # how many more records the rejected bytes seem to have, which cannot be told apart
+    #: Name of the module that is needed to read it, and not installed: the source is read again when it is; "": none.
+    needs: str = ""
 
     @property
     def is_fault(self) -> bool:
@@ -102,7 +104,7 @@ def reject_or_raise(
         raise RefusedError(source, part, fault) from None
     subject = "The folder" if fault.kind is FaultKind.UNLISTED else subject
     due = 0.0 if fault.kind in _PASSING else None
-    return Rejection(source, position, f"{part or subject} {fault}.", offset, length, fault.kind, due)
+    return Rejection(source, position, f"{part or subject} {fault}.", offset, length, fault.kind, due, 0, fault.needs)
 
 
 class Block(NamedTuple):

@@ -8,7 +8,7 @@ stale. If a generation was abandoned within a file, the documents that it has re
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,6 +77,7 @@ class KnownFile(NamedTuple):
     shards: tuple[str, ...]  # shards that may have its documents
     checksum: str = ""  # "": unknown
     due: float | None = None  # when to read it again, even if it has not changed: see `Rejection`
+    needs: Set[str] = frozenset()  # modules that were not installed: read it again when one of them is
 
     @property
     def stale(self) -> StaleFile:
@@ -162,7 +163,7 @@ class RunFiles:
         read = [file for file in self._files if file.source >= 0]
         end = generation.shards[-1].checkpoint if generation.shards else (0, 0)
         n = len(read) if is_read else _n_before(read, end)
-        shards, due = _shards_of(generation, read), _due_times(generation)
+        shards, due, needs = _shards_of(generation, read), _due_times(generation), _needs(generation)
         for i, file in enumerate(read[:n]):
             reading = Reading(generation.number, file.name)
             if file.is_blocked:
@@ -172,7 +173,8 @@ class RunFiles:
                 if former in self.known:
                     self.stale.append(self.known.pop(former).stale)
             sum_ = generation.sums.get(file.name, "")
-            self.known[file.name] = KnownFile(file, reading, tuple(shards[i]), sum_, due.get(file.name))
+            again = due.get(file.name), frozenset(needs.get(file.name, ()))
+            self.known[file.name] = KnownFile(file, reading, tuple(shards[i]), sum_, *again)
             self.silent.discard(file.name)
         cut = [file for file in read[n : n + 1] if file.is_cut(end)]
         if is_last:
@@ -251,6 +253,16 @@ def _due_times(generation: ReplayedGeneration) -> dict[str, float]:
             for above in paths_above(source):
                 due[above] = min(when, due.get(above, when))
     return due
+
+
+def _needs(generation: ReplayedGeneration) -> Mapping[str, Set[str]]:
+    """Return the missing modules that sources of one pass need, and those that sources in a container need."""
+    needs = defaultdict[str, set[str]](set)
+    for shard in generation.shards:
+        for source, modules in shard.needs.items():
+            for above in paths_above(source):
+                needs[above].update(modules)
+    return needs
 
 
 def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> str:

@@ -27,7 +27,7 @@ from textcat.runs.growth import (
     outdated,
     restricted_sources,
 )
-from textcat.runs.inputs import READERS
+from textcat.runs.inputs import READERS, is_other
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.progress import RunState
 from textcat.runs.records import (
@@ -230,8 +230,8 @@ def _line_of_input(fields: Fields) -> bytes:
 
 def _compare_facts(path: Path, facts_before: Fields, facts: Fields, remedy: str) -> None:
     for name in [*facts, *facts_before]:
-        if name in READERS and name not in facts_before:
-            continue  # no document was read with it
+        if not is_other(name, facts_before, facts):
+            continue
         before, now = (in_words(name, of_run.get(name)) for of_run in (facts_before, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
@@ -333,7 +333,7 @@ def _state_with_growth(log: Log, inputs: Sequence[Fields], growing: Growing, fil
     """
     sources, renews = growing.sources, growing.renews
     state = _state(log, sources)
-    is_first = len(log.generations) == 1 and not any(shard.due for shard in log.generation.shards)
+    is_first = len(log.generations) == 1 and not any(shard.due or shard.needs for shard in log.generation.shards)
     if is_first and not renews and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     run, listed = RunFiles(log), {file.name: file for file in files}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from textcat.base.disk import is_installed
 from textcat.base.paths import paths_above
 from textcat.reading import ByteStream, InputSettings, Source, UnreadableError, is_read_alike
 from textcat.runs.files import KnownFile, ListedFile, RunFiles
@@ -203,10 +204,12 @@ def _compare(
 
 def _names_due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
     """Return the names of files to read again at the time `now`, whether or not they have changed."""
+    installed = {module for item in run.known.values() for module in item.needs if is_installed(module)}
     return {
         name
         for name, item in run.known.items()
         if (item.due is not None and item.due <= now)
+        or not installed.isdisjoint(item.needs)
         or item.reading in run.again
         # Another file may now have the name under which the output has the documents of a renamed file.
         or (item.reading.name != name and item.reading.name in listed)

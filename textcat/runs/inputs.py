@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from textcat.base.paths import paths_above
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import (
     ARCHIVES,
-    DOCUMENTS,
     NEWS,
     SCANS,
     SETTINGS,
@@ -26,7 +25,9 @@ from textcat.reading import (
     Rejection,
     Source,
     find_sources,
+    format_by_name,
     is_url,
+    path_inside,
 )
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,16 @@ log = logging.getLogger(__name__)
 AGAIN = "give the same command again"  # a remedy, as part of messages
 #: Libraries that read documents such as PDF: their versions are facts of a run that has such documents.
 READERS = ("lxml", "markdown_it_py", "pypdf", "python_docx", "trafilatura")
+_NOT_INSTALLED = "none"  # in place of a version
+_READERS_OF = {
+    **dict.fromkeys(("eml", "html", "mbox", "rcv1", "warc", *NEWS, *SCANS), ("lxml",)),
+    "docx": ("lxml", "python_docx"),
+    "markdown": ("markdown_it_py",),
+    "pdf": ("pypdf",),
+    **dict.fromkeys(("folder", *ARCHIVES), READERS),  # may have files of any format
+}
+_OF_PAGES = frozenset({"html", "warc", "folder", *ARCHIVES})  # formats from which --main-text extracts
+_UNNAMED = frozenset({"html", "pdf", "rcv1", "warc"})  # formats that are recognised by content
 _LOSSES = frozenset({FaultKind.ACCESS, FaultKind.CHANGED})
 _WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats to which nobody appends
 
@@ -59,20 +70,46 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
     }
 
 
-def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict[str, str]:
-    """Return the versions of the libraries that read documents such as PDF, by the library's name.
+def is_other(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether a setting differs from before.
 
-    The version "none" means that the library is not installed. Return {} if no source can have such documents.
+    A library that was not installed, or of whose formats there was no file, has read nothing that another version could
+    read otherwise.
     """
-    formats = {"folder", "warc", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"}
-    if not any(source.format in formats for source in sources):
-        return {}
+    if name in READERS and before.get(name, _NOT_INSTALLED) == _NOT_INSTALLED:
+        return False
+    return before.get(name) != now.get(name)
+
+
+def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict[str, str]:
+    """Return the versions of the libraries that read files such as PDF among those of the sources, by library."""
+    formats = {form for source in sources for form in _formats_in(source, settings)}
+    needed = {library for form in formats for library in _READERS_OF.get(form, ())} - {"trafilatura"}
     extracts = settings.main_text or any("main_text" in dict(values) for _, values in settings.for_files)
-    versions = dict.fromkeys((name for name in READERS if extracts or name != "trafilatura"), "none")
-    for name in versions:
-        with suppress(ModuleNotFoundError):  # the base of PackageNotFoundError
-            versions[name] = installed_version(name)
-    return versions
+    if extracts and not formats.isdisjoint(_OF_PAGES):
+        needed.add("trafilatura")
+    return {name: _version(name) for name in READERS if name in needed}
+
+
+def _formats_in(source: Source, settings: InputSettings) -> Iterator[str]:
+    """Yield the formats that files of a source have by their names, or may have by their content.
+
+    A folder of very many files, which are not listed, may have files of any format.
+    """
+    if source.kind != "folder" or source.states is None:
+        yield source.format
+        return
+    for state in source.states:
+        form = format_by_name(state.name, settings.for_file(path_inside(source.name, state.name))).format
+        yield from [form] if form else _UNNAMED
+        if not form and "." not in state.name.rpartition("/")[2]:
+            yield from ARCHIVES
+
+
+def _version(library: str) -> str:
+    with suppress(ModuleNotFoundError):  # the base of PackageNotFoundError
+        return installed_version(library)
+    return _NOT_INSTALLED
 
 
 def check_output_apart(sources: Iterable[Source], out: Path) -> None:

@@ -197,6 +197,7 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
                         versions.read(batch.versions) if versions else b"",
                         Counts.from_dict(batch.counts),
                         batch.due,
+                        batch.needs,
                         BatchNumber(*batch.number),
                         tuple(batch.start),
                         tuple(batch.end),

@@ -15,6 +15,7 @@ from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_header, read_journal, read_matching
 from textcat.reading import BatchNumber, PipeState
+from textcat.runs.inputs import is_other
 from textcat.runs.results import Counts
 
 FORMAT = 5
@@ -69,6 +70,7 @@ class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     versions: int = 0  # bytes added to the generation's file of versions
     sums: dict[str, str] = {}  # as in `Shard`
     due: dict[str, float] = {}
+    needs: dict[str, list[str]] = {}
 
 
 class Shard(_Record, tag="shard"):
@@ -87,6 +89,7 @@ class Shard(_Record, tag="shard"):
     #: The length and the CRC-32 of the generation's file of versions; None: unchanged.
     versions: tuple[int, int] | None = None
     batches: list[PartBatch] = []  # its batches, if the run is one part of several
+    needs: dict[str, list[str]] = {}  # sources to read again when one of these modules is installed
 
 
 class Sums(_Record, tag="sums"):
@@ -207,7 +210,7 @@ class Log:
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
         """Return whether a shard was written with other settings than `facts`."""
-        return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
+        return any(is_other(name, self._facts_of[shard], facts) for name in facts)
 
     def append(self, record: Record) -> None:
         """Write a record to the journal, sync it, and update the state."""

@@ -18,6 +18,7 @@ from textcat.reading import InputSettings, Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
 from textcat.runs.growth import find_growth, list_files, outdated, readable
+from textcat.runs.inputs import is_other
 from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
@@ -37,7 +38,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], settings: InputSet
 
     `sources` are the present inputs, and `settings` those by which they are read.
     """
-    if all(before.get(name) == value for before in all_facts(folder) for name, value in facts.items()):
+    if not any(is_other(name, before, facts) for before in all_facts(folder) for name in facts):
         return Replacement(False, False)
     journal = own_journal(folder)
     assert journal is not None

@@ -116,7 +116,7 @@ def encode_rejection(rejection: Rejection) -> bytes:
     examined has ``"unread": true``.
     """
     line = rejection._asdict()
-    del line["due"], line["kind"], line["n_further"]
+    del line["due"], line["kind"], line["n_further"], line["needs"]
     line |= {} if rejection.is_fault else {"left_out": True}
     line |= {"unread": True} if rejection.is_of_all else {}
     line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}

@@ -5,7 +5,7 @@ A shard is synced to disk and gets its final name before the journal records it 
 
 import hashlib
 import zlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -35,6 +35,7 @@ class EncodedBatch(NamedTuple):
     versions: bytes
     counts: Counts
     due: Mapping[str, float]  # sources to read again, with the time: see `Rejection`
+    needs: Mapping[str, Sequence[str]]  # sources to read again when one of these modules is installed
     number: BatchNumber
     start: Checkpoint
     end: Checkpoint
@@ -46,12 +47,16 @@ class EncodedBatch(NamedTuple):
         """Return the record of the batch in the journal of a run that is one part of several."""
         lengths = (len(self.rejected), len(self.counted), len(self.score_bins), len(self.versions))
         places = (self.number, self.start, self.end, self.read)
-        return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, dict(self.sums), dict(self.due))
+        facts = dict(self.sums), dict(self.due), {source: [*modules] for source, modules in self.needs.items()}
+        return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, *facts)
 
 
 def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
     due: dict[str, float] = {}
+    needs: dict[str, list[str]] = {}
     for rejection in result.rejections:
+        if rejection.needs:
+            _add_needs(needs, rejection.source, [rejection.needs])
         if rejection.due is not None:
             due[rejection.source] = min(rejection.due, due.get(rejection.source, rejection.due))
     return EncodedBatch(
@@ -63,6 +68,7 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
         result.versions,
         result.counts,
         due,
+        needs,
         batch.number,
         tuple(batch.start),
         tuple(batch.end),
@@ -70,6 +76,10 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
         batch.pipes,
         batch.sums,
     )
+
+
+def _add_needs(needs: dict[str, list[str]], source: str, modules: Iterable[str]) -> None:
+    needs[source] = sorted({*needs.get(source, ()), *modules})
 
 
 class WrittenRun(NamedTuple):
@@ -171,6 +181,8 @@ class ShardWriter:
             self._sums |= batch.sums
             for source, due in batch.due.items():
                 self._due[source] = min(due, self._due.get(source, due))
+            for source, modules in batch.needs.items():
+                _add_needs(self._needs, source, modules)
             if self._is_part:
                 self._batches.append(batch.as_record())
             self._last = batch
@@ -200,7 +212,7 @@ class ShardWriter:
             _AppendedFile(self._folder / f"{name.format(self.number)}{UNFINISHED}") for name in (COUNTED, SCORE_BINS)
         )
         self._counts, self._n_bytes, self._batches = Counts(), 0, list[PartBatch]()
-        self._sums, self._due = dict[str, str](), dict[str, float]()
+        self._sums, self._due, self._needs = dict[str, str](), dict[str, float](), dict[str, list[str]]()
         self._last = None
 
     def _end(self, last: EncodedBatch) -> None:
@@ -233,6 +245,7 @@ class ShardWriter:
                 self._due,
                 self._versions.state if self._versions.length else None,
                 self._batches,
+                self._needs,
             )
         )
         self._begin()

@@ -14,12 +14,9 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
 from textcat.runs.files import TaggedFile, is_within, tagged_files
-from textcat.runs.folder import Growing, open_folder, record_missing_sums
+from textcat.runs.folder import Growing, in_words, open_folder, record_missing_sums
 from textcat.runs.growth import Growth, list_files
-from textcat.runs.inputs import (
-    check_output_apart,
-    total_size,
-)
+from textcat.runs.inputs import READERS, check_output_apart, is_other, total_size
 from textcat.runs.parts import PART
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import Log, facts_of_run
@@ -45,8 +42,8 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
 
-MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model, or other rules
-_MAY_CHANGE = (MODEL, RULES)  # settings of a run to which these choices apply
+MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model, other rules or libraries
+_MAY_CHANGE = (MODEL, RULES, *READERS)  # settings of a run to which these choices apply
 _MOST_NAMED = 5  # maximum number of changed files, and of missing files, in warnings
 
 
@@ -98,7 +95,8 @@ def tag_archive(
     lang : {"", "auto"}
         "auto": identify the language of each document, and tag it by the model of this language.
     model_changes : {"", "ask", "new", "all"}
-        What to do if the folder has tags by another model, or other rules. "new": tag files that are new or have
+        What to do if the folder has tags by another model or other rules, or of documents that another version of a
+        library such as pypdf has read. "new": tag files that are new or have
         changed by these; other tags stay. "all": tag all documents by these, in a folder ``OUT.next``, which replaces
         `out` atomically when it is finished; files that they have tagged already are not read again. "ask": raise an
         error. "": "new" if the model was made from the other one by `textcat learn`, otherwise "ask".
@@ -169,12 +167,13 @@ def tag_to_folder(
         )
     end_replacement(out, keep)
     facts = facts_of_job(plan.job, plan.sources)
-    found = find_replacement(out, plan.sources, plan.job.input, **{name: facts[name] for name in _MAY_CHANGE})
+    found = find_replacement(out, plan.sources, plan.job.input, **_that_may_change(facts))
     if not found.is_due:
         drop_replacement(out, keep)
         return _tag(plan, out, progress=progress, former=former, changes="new", **limits)
     log.warning(
-        "%s has tags by another model or other rules: all is tagged anew in %s, which then takes its place.",
+        "%s has tags by another model, other rules or another version of a library that reads documents: all is tagged "
+        "anew in %s, which then takes its place.",
         *(out, new_output_folder(out)),
     )
     with replaced(out, stays=found.stays, kept=keep) as new:
@@ -264,11 +263,10 @@ def _changing(
 
     Raise TextcatError if the model or its rules differ, and `model_changes` (see `tag_archive`) does not allow that.
     """
-    names = tuple(name for name in _MAY_CHANGE if before and before.get(name) != now[name])
+    names = tuple(name for name in _that_may_change(now) if before and is_other(name, before, now))
     if not names:
         return ()
-    models = f"model {before['model']}", f"model {now['model']}"
-    former, present = models if "model" in names else ("other rules", "its present ones")
+    former, present = _in_words(names, before, "other rules"), _in_words(names, now, "its present ones")
     is_learnt = names == ("model",) and descends_from(plan.job.model, before["model"])
     if model_changes == "ask" or not (model_changes or is_learnt):
         raise TextcatError(
@@ -278,6 +276,15 @@ def _changing(
     if model_changes != "all":
         log.warning("%s has tags by %s; files that are new or change are tagged by %s.", out, former, present)
     return names
+
+
+def _that_may_change(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: facts[name] for name in _MAY_CHANGE if name in facts}
+
+
+def _in_words(names: Iterable[str], facts: Mapping[str, Any], rules: str) -> str:
+    """Return settings that have changed as text, in which `rules` stands for the rules."""
+    return " and ".join(rules if name == RULES else in_words(name, facts[name]) for name in names)
 
 
 def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, TaggedFile], before: Any) -> bool:

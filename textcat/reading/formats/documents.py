@@ -13,8 +13,8 @@ from textcat.reading.records import Block, Record, RecordContent, RecordFormat, 
 
 #: How many times larger than other records files with pictures may be.
 LARGER = 4
-NO_LXML = "needs lxml, which is not installed: run `pip install lxml`, then start again"
-MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"
+_NO_LXML = "needs lxml, which is not installed: run `pip install lxml`, then start again"
+_MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"
 
 
 class ExtractedText(NamedTuple):
@@ -54,6 +54,11 @@ def _content(read: _Reader, block: Block, settings: InputSettings, span: RecordS
     said = read(span, settings)
     title, body = " ".join(clean(said.title).split()), clean(said.body)
     return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
+
+
+def missing_module(name: str) -> UnreadableError:
+    """Return the error for a file that cannot be read because a module is not installed."""
+    return UnreadableError(_NO_LXML if name == "lxml" else _MISSING, needs=name)
 
 
 def clean(text: str) -> str:

@@ -9,10 +9,10 @@ from textcat.reading.compression import check_ratio
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import (
     LARGER,
-    MISSING,
     ExtractedText,
     broken_file,
     document_format,
+    missing_module,
     tidy_lines,
 )
 from textcat.reading.input_settings import InputSettings
@@ -33,7 +33,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
         from docx import Document
         from docx.oxml import parse_xml
     except ImportError:
-        raise UnreadableError(MISSING) from None
+        raise missing_module("docx") from None
     if span.data.startswith(_ENCRYPTED):
         raise UnreadableError("is encrypted, or in Word's format before 2007: save it as .docx without a password")
     try:

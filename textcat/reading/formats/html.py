@@ -10,10 +10,10 @@ from textcat.reading.dates import iso_date
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import (
-    NO_LXML,
     ExtractedText,
     broken_file,
     document_format,
+    missing_module,
     tidy_lines,
 )
 from textcat.reading.formats.main_text import main_text, page_tree
@@ -173,7 +173,7 @@ def extract_page(text: str) -> ExtractedText:
     try:
         from lxml import etree
     except ImportError:
-        raise UnreadableError(NO_LXML) from None
+        raise missing_module("lxml") from None
     try:
         # Without a tree, depth is unlimited, and time is proportional to the page's length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)

@@ -116,7 +116,8 @@ def _unbrotlied(body: bytes, most: int, is_cut: bool) -> bytes:
         import brotli
     except ImportError:
         hint = install_hint("web")
-        raise UnreadableError(f"has a body packed by Brotli: run `{hint}` to read it, then start again") from None
+        fault = f"has a body packed by Brotli: run `{hint}` to read it, then start again"
+        raise UnreadableError(fault, needs="brotli") from None
 
     def pieces() -> Iterator[bytes]:
         unpack, packed = brotli.Decompressor(), body

@@ -6,10 +6,10 @@ from typing import Any
 
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import (
-    MISSING,
     ExtractedText,
     broken_file,
     document_format,
+    missing_module,
     tidy_lines,
 )
 from textcat.reading.input_settings import InputSettings
@@ -59,7 +59,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     try:
         import pypdf
     except ImportError:
-        raise UnreadableError(MISSING) from None
+        raise missing_module("pypdf") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each fault that it tolerates
     try:
         with pypdf.apply_configuration(**_LIMITS):
@@ -67,7 +67,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     except UnreadableError:
         raise
     except pypdf.errors.DependencyError:
-        raise UnreadableError(MISSING) from None
+        raise missing_module("cryptography") from None
     except Exception as error:  # the library raises many types of exceptions for broken files
         raise broken_file("PDF", error) from None
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.charsets import encoding_meant
-from textcat.reading.formats.documents import NO_LXML, tidy_lines
+from textcat.reading.formats.documents import missing_module, tidy_lines
 from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
 from textcat.reading.input_settings import InputSettings
@@ -295,7 +295,7 @@ def _tree(data: bytes, encoding: str) -> Any:
     try:
         from lxml import etree
     except ImportError:
-        raise UnreadableError(NO_LXML) from None
+        raise missing_module("lxml") from None
     try:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
