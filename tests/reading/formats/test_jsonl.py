@@ -369,8 +369,31 @@ def test_what_is_no_object_of_an_array_is_rejected_once_and_no_object_behind_it_
     assert found[1].length in range(1, len(other.encode()) + 1)
 
 
+@pytest.mark.parametrize("block", [1, 7, 30, 1 << 20])
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize(
+    "others",
+    [["null", '"x"'], ["[1, 2]"], ["[1, 2]", "3", "true", '"é, ]"', "[[4], 5]"], ["null"], ['"\\ud800"', "-1.5e3"]],
+)
+def test_each_value_of_an_array_that_is_no_object_is_rejected_by_its_number(place, block, is_last, others):
+    """Positions count the values of the array."""
+    for before in range(3):
+        objects = [f'{{"text": "Tin {i}"}}' for i in range(3)]
+        values = [*objects[:before], *others, *(() if is_last else objects[before:])]
+        for between in (",", ", ", "\n,\n  "):
+            data = f"[{between.join(values)}]".encode()
+            found = place("json", data, block_bytes=block)
+            n = len(others)
+            expected = [-i if before < i <= before + n else i for i in range(1, len(values) + 1)]
+            assert outcome(found) == expected
+            for fault, other in zip(found[before : before + n], others, strict=True):
+                shown = json.dumps(json.loads(other), ensure_ascii=False)
+                assert f"Object {fault.position} holds {shown}: it must be a JSON object" in fault.reason
+                assert data[fault.offset :][: fault.length] == other.encode()
+
+
 @pytest.mark.parametrize("n", [1, 3000, 40_000])
-@pytest.mark.parametrize("other", ["}", "} ", '"tin {" ', "null, ", '"\\"{" '])
+@pytest.mark.parametrize("other", ["}", "} ", '"tin {" ', '"\\"{" '])
 def test_what_is_no_object_is_passed_over_up_to_the_next_object_where_it_is_too_long(place, n, other):
     data = f'[{{"text": "Tin"}}, {other * n}{{"text": "ore"}}, {{"text": "Gold"}}]'.encode()
     found = place("json", data, max_bytes=5000, block_bytes=100)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from textcat.reading.columns import (
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.annif import has_subjects
+from textcat.reading.formats.json_values import ValueSpan, values_in
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import Labels, labels_in, labels_of_fields
@@ -49,6 +50,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)  # one encoder, because json.dum
 _LARGE = 2.0**63  # smallest float that may stand for a large integer
 BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # separators between the objects of an array that is not closed,
 _BETWEEN = BEFORE_CLOSING + b"]"  # and between concatenated files
+_SEPARATORS = re.compile(rb"[%b]*" % re.escape(_BETWEEN))
+_BEFORE_VALUES = re.compile(rb"[\s\xef\xbb\xbf]*(?:,|(?:\]\s*)?\[)?")  # a comma, or where an array begins
 _FIRST_MEMBER = re.compile(rb'\{\s*("[^"\\]{1,100}")\s*:')
 _SPACE, _MOST_SPACE = b" \t\r\n", 1000
 _NAMED = {"topics": Labels()}  # the candidates of an object that has a field of topics
@@ -79,16 +82,45 @@ class _Lines(RecordFormat):
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the `RecordSpan` of each object of a JSON array.
 
-    Anything else between the objects, such as an extra brace, is yielded, too.
+    Other values, and anything else between the objects, such as an extra brace, are yielded, too.
     """
     data, offset = block.without_mark(settings)
-    start, position = 0, block.position
-    for end in [*_ends(data, is_whole=True), len(data)]:
-        text = data[start:end].lstrip(_BETWEEN)
-        if text:
-            yield RecordSpan(position, offset + end - len(text), text.rstrip(_BETWEEN))
-            position += 1
+    ends = [*_ends(data, is_whole=True), len(data)]
+    for position, (start, end) in enumerate(_elements(data, ends, settings.max_bytes), block.position):
+        text = data[start:end]
+        # The brackets of an array that is a value are its own.
+        yield RecordSpan(position, offset + start, text if text.startswith(b"[") else text.rstrip(_BETWEEN))
+
+
+def _elements(data: bytes, ends: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each object, of each other value, and of anything else between objects.
+
+    `ends` are the positions after these, as `_ends` yields them; what lies between objects and has more than `most`
+    bytes is not divided.
+    """
+    start = 0
+    for end in ends:
+        first = _SEPARATORS.match(data, start, end).end()  # type: ignore[union-attr]
+        if first < end:
+            values = [] if data[first] == ord("{") or end - first > most else _values(data[start:end])
+            yield from [(start + value.start, start + value.end) for value in values] or [(first, end)]
         start = end
+
+
+def _values(between: bytes) -> Sequence[ValueSpan]:
+    """Return the spans of the values between objects of an array, or before or after all; [] if they are not valid."""
+    begin = _BEFORE_VALUES.match(between).end()  # type: ignore[union-attr]
+    end = len(between.rstrip(_SPACE))
+    end -= between.endswith(b",", 0, end)
+    for closing in range(1 + between.endswith(b"]", begin, end)):  # the array may end there
+        array = b"[%b]" % between[begin : end - closing]
+        try:
+            json.loads(array.decode("latin-1"))  # which keeps the structure, whatever the encoding
+        except (ValueError, RecursionError):
+            continue
+        spans = values_in(array, 0)[0]
+        return [ValueSpan(span.start + begin - 1, span.end + begin - 1) for span in spans]
+    return []
 
 
 def _ends(data: bytes, *, is_whole: bool = False) -> Iterator[int]:
@@ -172,17 +204,18 @@ class _Nesting:
 class _ObjectCutter:
     """Cut a file that is a JSON array between the objects of the array."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most  # of `_elements`
         self._depth, self._in_string = 0, False  # state inside the object that is skipped
         self._is_other = False  # whether the skipped data are not an object
         self._before, self._sign = b"\n", b""  # the line start before the skipped object, and its last byte so far
         self._passed: bool | None = None  # whether it ends in the data that were skipped last, if any
-        # the length of the last piece that was cut and not yet counted, and its objects
+        # the length of the last piece that was cut and not yet counted, and its elements
         self._n_bytes, self._n_cut = -1, 0
 
     def cut(self, data: bytes) -> int:
         ends = [*_ends(data)]
-        self._n_bytes, self._n_cut = ends[-1] if ends else 0, len(ends)
+        self._n_bytes, self._n_cut = ends[-1] if ends else 0, self._count(data, ends)
         return self._n_bytes
 
     def count(self, data: bytes) -> int:
@@ -192,8 +225,10 @@ class _ObjectCutter:
         n_bytes, self._n_bytes = self._n_bytes, -1  # the last data of a file may be as long, and are not cut
         if len(data) == n_bytes:
             return self._n_cut
-        ends = [*_ends(data)]
-        return len(ends) + bool(data[ends[-1] if ends else 0 :].strip(_BETWEEN))
+        return self._count(data, [*_ends(data), len(data)])
+
+    def _count(self, data: bytes, ends: Iterable[int]) -> int:
+        return sum(1 for _ in _elements(data, ends, self._most))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         n, self._passed = self._pass_over(data)
@@ -492,4 +527,6 @@ def _shown(value: Any) -> str:
 
 
 LINES = _Lines(nonblank_lines, by_record(_content), "Line {}", lambda *_: LineCutter())
-ARRAY = RecordFormat(_objects, by_record(_content), "Object {}", lambda *_: _ObjectCutter())
+ARRAY = RecordFormat(
+    _objects, by_record(_content), "Object {}", lambda _, __, settings: _ObjectCutter(settings.max_bytes)
+)
