@@ -38,6 +38,7 @@ from textcat.reading.streams import (
 #: Bytes of XML in a compressed tar that are copied, so that files in it can refer to each other.
 MOST_COPIED = 1 << 30
 _MOST_LOOKED_UP = 1 << 17  # files of a tar that other files in it can refer to, so that memory stays bounded
+_TEXT = re.compile(r"\.te?xt(?:\.\w+)?\Z", re.IGNORECASE)  # texts, beside which other files list their subjects
 _MAYBE_XML = re.compile(r"\.(?:xml|alto|mets)(?:\.\w+)?\Z|(?:\A|/)[^./]+\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -422,7 +423,7 @@ def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = No
 
 
 def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
-    """Yield the files that may be XML of a tar, which `reopen` opens; end where the tar is damaged.
+    """Yield the files that are texts or may be XML of a tar, which `reopen` opens; end where the tar is damaged.
 
     Files of a compressed tar are copied to a temporary file, up to a limit.
     """
@@ -437,7 +438,8 @@ def _sought(stored: Any) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
     with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
         while (info := archive.next()) is not None:
             name = _safe_name(info.name)
-            if _MAYBE_XML.search(name) and info.isreg() and not info.issparse() and not hidden(name):
+            is_wanted = _MAYBE_XML.search(name) or _TEXT.search(name)
+            if is_wanted and info.isreg() and not info.issparse() and not hidden(name):
                 yield decode_surrogates(name), partial(_slice, file, info.offset_data, info.size)
             archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
 
@@ -445,6 +447,8 @@ def _sought(stored: Any) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
 def _copied(stream: ByteStream) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
     copies, start = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES), 0  # noqa: SIM115  # it goes with its users
     for entry in tar_entries(stream):
+        if entry.fault is None and _TEXT.search(entry.name):
+            yield entry.name, _no_text
         if entry.fault is not None or not _MAYBE_XML.search(entry.name):
             continue
         part, size = entry.open(), 0
@@ -453,6 +457,10 @@ def _copied(stream: ByteStream) -> Iterator[tuple[str, Callable[[], ByteStream]]
         is_whole = start + size < MOST_COPIED
         yield entry.name, partial(_slice, copies, start, size) if is_whole else _too_far_behind
         start += size
+
+
+def _no_text() -> ByteStream:
+    raise UnreadableError("is a text, not XML: correct the METS file that names it")
 
 
 def _too_far_behind() -> ByteStream:

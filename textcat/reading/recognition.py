@@ -171,10 +171,17 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
     return FormatGuess("lines" if settings.lines else "text", "default")  # typed input is text
 
 
-def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str = "") -> str:
+def format_of(
+    stream: ByteStream,
+    name: str,
+    settings: InputSettings,
+    form: str = "",
+    is_beside_text: Callable[[], bool] = lambda: True,
+) -> str:
     """Return the format of a file, by its name or else its content; raise UnreadableError if both leave it open.
 
     `form` is the format that the name has indicated, "" if none; the content may still make it more precise.
+    `is_beside_text` returns whether the file lies beside a text of its name, whose subjects it may list.
     """
     if posixpath.basename(name) == annif.CATEGORIES and annif.is_categories(stream.peek(_TEXT_HEAD)):
         return annif.SUBJECTS
@@ -184,11 +191,12 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
         # A filter answers each line: it must not wait for further lines.
         head = stream.peek(_TEXT_HEAD, until=_LINE) if stream.prompt and settings.lines else stream.peek(_TEXT_HEAD)
         return _format_of_text(form, plain, head, settings)
-    if form in ("", "annif") and plain.endswith(".key"):
+    if form in ("", "annif") and plain.endswith(".key") and is_beside_text():
         return annif.SUBJECTS
     if form in ("tsv", "annif") and not settings.columns:
         head = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding)
-        form = annif.annif_kind(_first_line(head)) or form
+        kind = annif.annif_kind(_first_line(head)) or form
+        form = form if kind == annif.SUBJECTS and not is_beside_text() else kind
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
         head = stream.peek(_HEAD, until=_LINE)
         line, end, _ = text_start(head, settings.encoding).partition(b"\n")

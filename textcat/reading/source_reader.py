@@ -2,19 +2,20 @@
 
 import logging
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import closing
+from functools import partial
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from textcat.reading.compression import plain_name, unpacked_stream
-from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
+from textcat.reading.containers import ContainerEntry, MemberNames, Neighbours, tar_entries, zip_entries
 from textcat.reading.cutting import Place, Step, file_steps, mets_steps
 from textcat.reading.decoding import as_utf8
 from textcat.reading.faults import FaultKind, UnreadableError, shrunk_error
 from textcat.reading.formats import annif
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.recognition import ARCHIVES, format_of, is_archive
+from textcat.reading.recognition import ARCHIVES, format_of, is_archive, named_format
 from textcat.reading.records import Block, log_left_out, reject_or_raise
 from textcat.reading.scans import AltoOwners
 from textcat.reading.sources import Source
@@ -26,6 +27,14 @@ Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 log = logging.getLogger(__name__)
 
 _DEPTH = 3  # maximum nesting of archives: an archive that contains itself must end
+
+
+class _Texts(NamedTuple):
+    """The texts in a folder, by their names without ``.txt``."""
+
+    neighbours: Neighbours
+    folder: str
+    stems: Set[str]
 
 
 class SourceReader:
@@ -44,6 +53,7 @@ class SourceReader:
         self.on_disk = source.name  # the file being read, itself or as an archive
         self._owners: dict[int, AltoOwners] = {}  # by depth of nested archives
         self._warned = False  # whether it has warned that ALTO files are parts of METS files
+        self._texts: _Texts | None = None
         # subjects listed in files beside texts, by the texts' names without .txt
         self.subjects: dict[str, tuple[str, ...]] = {}
 
@@ -109,7 +119,7 @@ class SourceReader:
                 stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
                 if stream is None:
                     return
-                form = format_of(stream, name, settings, form)
+                form = format_of(stream, name, settings, form, partial(self._is_beside_text, entry))
                 for step in self._file_of(form, stream, name, entry, position, depth):
                     # With the last step, not after it: a reader that stops there has the checksum of the completed
                     # file.
@@ -172,6 +182,22 @@ class SourceReader:
     def _take_sum(self, name: str, stored: ByteStream) -> None:
         if self._sums is not None and name not in self._sums and (sum_ := stored.checksum()):
             self._sums[name] = sum_
+
+    def _is_beside_text(self, entry: Source | ContainerEntry) -> bool:
+        """Return whether a file of a folder or an archive lies beside a text of the same name, as far as can be told.
+
+        Of a file alone, and in a corpus, this is not asked.
+        """
+        if self._settings.labels is not None or not isinstance(entry, ContainerEntry):
+            return True
+        if entry.neighbours is None:
+            return False
+        folder, name = posixpath.split(entry.name)
+        if self._texts is None or self._texts.neighbours is not entry.neighbours or self._texts.folder != folder:
+            names = (text for text in entry.neighbours.names(folder) if named_format(text) == "text")
+            stems = frozenset(annif.stem_of_name(plain_name(text)) for text in names)
+            self._texts = _Texts(entry.neighbours, folder, stems)
+        return annif.stem_of_name(plain_name(name)) in self._texts.stems
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
         """Store the subjects (topics) that a file lists for the text next to it, if the settings ask for labels.

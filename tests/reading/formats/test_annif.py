@@ -1,14 +1,16 @@
 """Corpora of Annif: what is recognised as one, what is not, and what is wrong with a broken one."""
 
+import gzip
 import io
 import json
 import tarfile
 
 import pytest
+from read_sources import tarred, zipped
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches
+from textcat.reading import InputSettings, Record, Rejection, batch_records, find_sources, read_batches
 
 SHORT = "Tin rose\t<http://e.org/1> <http://e.org/2>\nNo subject\t\nGold\t<http://e.org/2>\n"
 
@@ -141,3 +143,33 @@ def test_a_card_may_name_annifs_reader(tmp_path):
     write(tmp_path, news_tsv=SHORT, own_toml='reader = "annif"\nfiles = ["news.tsv"]\noptions = { test = "last 1" }\n')
     corpus = open_corpus(tmp_path / "own.toml")
     assert (len(corpus.train), len(corpus.test)) == (2, 1)
+
+
+@pytest.mark.parametrize("container", ["folder", "zip", "tar", "tar.gz"])
+def test_what_lists_subjects_without_a_text_beside_it_is_left_out_with_a_trace(tmp_path, container):
+    """Only beside a text are such files ignored: a Keynote, and a glossary of URIs, have the same names."""
+    texts = {
+        "1.txt": "Tin",
+        "1.tsv": "<http://e.org/1>\ttin\n",
+        "2.txt": "Gold",
+        "2.key": "gold\n",
+        "talk.key": "PK\3\4",
+        "d/1.key": "tin\n",
+        "d/words.tsv": "<http://e.org/1>\ttin\n<http://e.org/2>\tgold\n",
+        "speech.key": "Wheat exports rose.",
+    }
+    source = tmp_path / f"in.{container}"
+    if container == "zip":
+        source.write_bytes(zipped(*((name, text.encode()) for name, text in texts.items())))
+    elif container == "folder":
+        for name, text in texts.items():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_text(text)
+    else:
+        data = tarred(*((name, text.encode()) for name, text in texts.items()))
+        source.write_bytes(gzip.compress(data) if container == "tar.gz" else data)
+    found = tagged(source)
+    read = {item.source.removeprefix(f"{source}/") for item in found if isinstance(item, Record)}
+    left = {item.source.removeprefix(f"{source}/") for item in found if isinstance(item, Rejection)}
+    assert read == {"1.txt", "2.txt"}
+    assert left == {"talk.key", "d/1.key", "d/words.tsv", "speech.key"}
