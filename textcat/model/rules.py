@@ -58,9 +58,16 @@ def rules_of_model(
         raise TextcatError(f"{path_beside(folder)} does not fit the model; mend it: {error}") from error
 
 
-# A function that changes the topics given to some documents (None: all), by their scores; it returns the documents
-# changed.
-_Apply: TypeAlias = Callable[[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_] | None], NDArray[np.intp]]
+_Given: TypeAlias = NDArray[np.bool_]  # which topics documents get: shape (n_documents, n_topics)
+_Scores: TypeAlias = NDArray[Any]  # of the same shape
+_Holding: TypeAlias = NDArray[np.bool_] | None  # see `Rules.holding`; None: no condition holds
+_Among: TypeAlias = NDArray[np.bool_] | None  # a mask of documents; None: all
+_Rows: TypeAlias = NDArray[np.intp]  # positions of documents
+_Columns: TypeAlias = Callable[[Sequence[str]], list[int]]  # of topics, by id or name
+# A function that changes the topics given to some documents, by their scores; it returns the documents changed.
+_Apply: TypeAlias = Callable[[_Given, _Scores, _Among], _Rows]
+# A rule's text and function, and the fields `topic` and `others` of `_Rule`, if any.
+_Made: TypeAlias = Iterator[tuple[Any, ...]]
 _FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
 _TABLES = ("replace", "adds", "only_with", "never_with")  # the fields with rules by topic
 
@@ -149,7 +156,7 @@ class _Rule(NamedTuple):
     topic: int = -1  # the topic that a rule of the field `replace` or `never_with` takes away; -1 in other fields
     others: frozenset[int] = frozenset()  # the topic by which it is replaced, or the topics with which it never is
 
-    def rows(self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None) -> "_Rows":
+    def rows(self, given: _Given, scores: _Scores, holding: _Holding) -> _Rows:
         """Apply the rule, in place; return the documents that it applied to."""
         if self.condition is None:
             return self.apply(given, scores, None)
@@ -158,14 +165,15 @@ class _Rule(NamedTuple):
         return np.zeros(0, np.intp)
 
 
-_Rows: TypeAlias = NDArray[np.intp]
+# A way to apply the rules of a field, in place: it yields each rule with the documents that it applied to.
+_Way: TypeAlias = Callable[[Sequence[_Rule], _Given, _Scores, _Holding], Iterator[tuple[_Rule, _Rows]]]
 
 
 class _Group(NamedTuple):
-    """The rules of a field, and the way to apply them: a function that yields each rule with its documents."""
+    """The rules of a field, and the way to apply them."""
 
     rules: tuple[_Rule, ...]
-    apply: Callable[..., Iterator[tuple[_Rule, _Rows]]]
+    apply: _Way
 
 
 class _Section(NamedTuple):
@@ -277,13 +285,7 @@ class Rules:
         holding = [condition.holds(document) for document in documents for condition in self.conditions]
         return np.array(holding, bool).reshape(len(documents), len(self.conditions))
 
-    def reason(
-        self,
-        given: NDArray[np.bool_],
-        scores: NDArray[Any],
-        column: int,
-        holding: NDArray[np.bool_] | None = None,
-    ) -> str:
+    def reason(self, given: _Given, scores: _Scores, column: int, holding: _Holding = None) -> str:
         """Return, in words, the rule that gives a document the topic in a column, or takes it away; "" if none does.
 
         Parameters as for `apply`, for one document. If several rules do, the last one is returned.
@@ -295,9 +297,7 @@ class Rules:
                 reason, before = rule.text, given[0, column]
         return reason
 
-    def apply(
-        self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    def apply(self, given: _Given, scores: _Scores, holding: _Holding = None) -> tuple[_Given, dict[str, int]]:
         """Return the topics that documents get by the rules, and for each rule the number of documents it applied to.
 
         Parameters
@@ -309,7 +309,7 @@ class Rules:
         holding : ndarray of shape (n_documents, n_conditions), bool, optional
             The result of the method `holding`; by default, no condition holds.
         """
-        given, met = given.copy(), dict[str, list[NDArray[np.intp]]]()
+        given, met = given.copy(), dict[str, list[_Rows]]()
         for rule, rows in self._applied(given, scores, holding):
             met.setdefault(rule.text, []).append(rows)
         # Count documents, not applications: a rule may be applied several times, and several rules may have the same
@@ -317,9 +317,7 @@ class Rules:
         n_met = {text: len(parts[0]) if len(parts) == 1 else len({*chain(*parts)}) for text, parts in met.items()}
         return given, n_met
 
-    def _applied(
-        self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
-    ) -> Iterator[tuple[_Rule, NDArray[np.intp]]]:
+    def _applied(self, given: _Given, scores: _Scores, holding: _Holding) -> Iterator[tuple[_Rule, _Rows]]:
         """Apply the rules to the given topics, in place; yield each rule with the documents that it applied to."""
         for group in self.groups:
             yield from group.apply(group.rules, given, scores, holding)
@@ -342,7 +340,7 @@ def _check_dots(entries: Mapping[str, Any]) -> None:
                     )
 
 
-def _check_twice(columns: "_Columns", part: RuleFields) -> None:
+def _check_twice(columns: _Columns, part: RuleFields) -> None:
     """Raise TextcatError if a table has two rules for a topic, which it gives by different names."""
     for name in _TABLES:
         named: dict[int, str] = {}
@@ -456,23 +454,15 @@ def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection
 
 # --- ways to apply the rules of a field ------------------------------------------------------------------------------
 
-_Way: TypeAlias = Callable[..., Iterator[tuple[_Rule, _Rows]]]
 
-
-def _once(
-    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
-) -> Iterator[tuple[_Rule, _Rows]]:
+def _once(rules: Sequence[_Rule], given: _Given, scores: _Scores, holding: _Holding) -> Iterator[tuple[_Rule, _Rows]]:
     """Apply rules one after the other, in place; yield each with the documents that it applied to."""
     for rule in rules:
         yield rule, rule.rows(given, scores, holding)
 
 
 def _replaced(
-    order: Sequence[int],
-    rules: Sequence[_Rule],
-    given: NDArray[np.bool_],
-    scores: NDArray[Any],
-    holding: NDArray[np.bool_] | None,
+    order: Sequence[int], rules: Sequence[_Rule], given: _Given, scores: _Scores, holding: _Holding
 ) -> Iterator[tuple[_Rule, _Rows]]:
     """Replace topics in a topological order, in place; a rule for all documents applies where no condition holds."""
     rules_of: dict[int, list[_Rule]] = {}
@@ -489,7 +479,7 @@ def _replaced(
 
 
 def _repeated(
-    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+    rules: Sequence[_Rule], given: _Given, scores: _Scores, holding: _Holding
 ) -> Iterator[tuple[_Rule, _Rows]]:
     """Like `_once`, but again and again, until nothing changes."""
     is_met = True
@@ -501,7 +491,7 @@ def _repeated(
 
 
 def _settled(
-    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+    rules: Sequence[_Rule], given: _Given, scores: _Scores, holding: _Holding
 ) -> Iterator[tuple[_Rule, _Rows]]:
     """Take away topics that others exclude, in place: see `excluded_topics`; of equal scores, the first topic stays."""
     met: dict[int, list[_Rule]] = {}
@@ -527,13 +517,8 @@ def _settled(
 
 # --- the rules of each field, in words and as functions --------------------------------------------------------------
 
-_Made: TypeAlias = Iterator[tuple[Any, ...]]  # each rule's text and function, and `topic` and `others` if any
-_Columns: TypeAlias = Callable[[Sequence[str]], list[int]]
-_Given: TypeAlias = NDArray[np.bool_]
-_Among: TypeAlias = NDArray[np.bool_] | None
 
-
-def _rows_with(given: _Given, column: int, among: _Among) -> NDArray[np.intp]:
+def _rows_with(given: _Given, column: int, among: _Among) -> _Rows:
     return np.flatnonzero(given[:, column] if among is None else given[:, column] & among)
 
 
@@ -543,7 +528,7 @@ def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
         yield f"replace {topic}: {other}", partial(_find, old), old, frozenset([new])
 
 
-def _find(column: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _find(column: int, given: _Given, _: Any, among: _Among) -> _Rows:
     """Return the documents that have a topic, and change nothing."""
     return _rows_with(given, column, among)
 
@@ -558,7 +543,7 @@ def _adding(
         yield "parents", _with_ancestors(ancestors, gives=True)
 
 
-def _add(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _add(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
     rows = _rows_with(given, column, among)
     met = rows[~given[rows[:, None], others].all(axis=1)]
     given[met[:, None], others] = True
@@ -570,7 +555,7 @@ def _keeping(columns: _Columns, asked: RuleFields) -> _Made:
         yield f"only_with {topic}: {', '.join(others)}", partial(_keep, columns([topic])[0], columns(others))
 
 
-def _keep(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _keep(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
     rows = _rows_with(given, column, among)
     met = rows[~given[rows[:, None], others].any(axis=1)]
     given[met, column] = False
@@ -584,7 +569,7 @@ def _excluding(columns: _Columns, asked: RuleFields) -> _Made:
         yield text, partial(_find_together, column, excluders), column, frozenset(excluders)
 
 
-def _find_together(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _find_together(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
     """Return the documents that have a topic and one of others, and change nothing."""
     rows = _rows_with(given, column, among)
     return rows[given[rows[:, None], others].any(axis=1)]
@@ -595,7 +580,7 @@ def _removing(columns: _Columns, asked: RuleFields) -> _Made:
         yield f"never {topic}", partial(_remove, columns([topic])[0])
 
 
-def _remove(column: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _remove(column: int, given: _Given, _: Any, among: _Among) -> _Rows:
     rows = _rows_with(given, column, among)
     given[rows, column] = False
     return rows
@@ -620,7 +605,7 @@ def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _
 
 def _relate(
     sizes: NDArray[np.intp], flat: NDArray[np.intp], gives: bool, given: _Given, _: Any, among: _Among
-) -> NDArray[np.intp]:
+) -> _Rows:
     """Give or remove the ancestors of topics: `sizes` has their number for each topic, and `flat` lists them all."""
     rows, columns = np.nonzero(given[:, : len(sizes)])
     if among is not None:
@@ -639,7 +624,7 @@ def _limiting(asked: RuleFields) -> _Made:
         yield f"at_most {asked.at_most}", partial(_limit, asked.at_most)
 
 
-def _limit(most: int, given: _Given, scores: NDArray[Any], among: _Among) -> NDArray[np.intp]:
+def _limit(most: int, given: _Given, scores: _Scores, among: _Among) -> _Rows:
     are_too_many = given.sum(axis=1) > most
     too_many = np.flatnonzero(are_too_many if among is None else are_too_many & among)
     for row in too_many.tolist():

@@ -263,9 +263,8 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
         return None
     n = len(both)
     n_first, n_second = sum(a for a, _ in both), sum(b for _, b in both)
-    by_chance = n_first * n_second + (n - n_first) * (
-        n - n_second
-    )  # multiplied by n squared: integers, so that 1 is detected exactly
+    # Multiplied by n squared: integers, so that 1 is detected exactly.
+    by_chance = n_first * n_second + (n - n_first) * (n - n_second)
     agreed = sum(a == b for a, b in both)
     return None if by_chance == n * n else (agreed * n - by_chance) / (n * n - by_chance)
 
