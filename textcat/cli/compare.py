@@ -83,8 +83,9 @@ def compare(
     # mistakes in conditions are reported before the corpus is read
     comparing.read_gates(taggers[0], fail_if or (), band)
     documents = common.test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
-    options: dict[str, Any] = {"bands": band, "fail_if": fail_if or (), "strict": strict}
-    compared = comparing.compare(taggers, documents, n_resamples=bootstrap, stages=stages, **options)
+    compared = comparing.compare(
+        taggers, documents, bands=band, fail_if=fail_if or (), strict=strict, n_resamples=bootstrap, stages=stages
+    )
     show_comparison(terminal.console(), compared, models, documents.name, form, per_topic=topics)
     exit_if_failed(compared.gates)
 

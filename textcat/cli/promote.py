@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
@@ -49,9 +49,10 @@ def promote(
         tagger = storage.load(served, with_rules=False)
         read_gates(tagger, fail_if)  # mistakes in conditions are reported before the corpus is read
         documents = common.test_corpus(read, corpus, tagger, stages, labelled_only=False)
-    options: dict[str, Any] = {"fail_if": fail_if or (), "strict": strict, "n_resamples": bootstrap, "stages": stages}
     try:
-        promotion = promote(new, served, documents, **options)
+        promotion = promote(
+            new, served, documents, fail_if=fail_if or (), strict=strict, n_resamples=bootstrap, stages=stages
+        )
     except GateError as error:
         show_promotion(terminal.console(), served, None, error.gates, form)
         compare.exit_if_failed(error.gates)

@@ -233,8 +233,10 @@ def _open_session(
             _archive_or_corpus(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=new_stages()
         )
         settings = WITH_EMBEDDINGS if embeddings else None
-        new: dict[str, Any] = {"seed": seed, "overlap": overlap, "settings": settings}
-        opened = Session.open(folder) if begun else Session.create(folder, pool, **new)
+        if begun:
+            opened = Session.open(folder)
+        else:
+            opened = Session.create(folder, pool, seed=seed, overlap=overlap, settings=settings)
     elif not named:
         n = len(opened.view.pool)
         what = f"resuming {folder} with the {n:,} documents it was started with"
@@ -348,6 +350,8 @@ def _serve(accepted: "Keys", session: "Session", host: str, port: int, queues: "
         say(f"the page is at {url}; Ctrl-C stops it.")
 
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
-    options: dict[str, Any] = {"queues": queues, "keys": accepted, "open_browser": browser}
-    if page.serve(session, host, port, path=path, on_start=show, **options) == signal.SIGINT:
+    stopped_by = page.serve(
+        session, host, port, queues=queues, keys=accepted, open_browser=browser, path=path, on_start=show
+    )
+    if stopped_by == signal.SIGINT:
         raise Interrupted

@@ -122,8 +122,10 @@ def solve(
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
-    options: dict[str, Any] = {"lanes": lanes, "keep": keep, "margins": margins, "out": into}
-    block = partial(primal.solve_primal_block, order=_order(seed, n_rows), **options, control=control)
+    order = _order(seed, n_rows)
+    block = partial(
+        primal.solve_primal_block, order=order, lanes=lanes, keep=keep, margins=margins, out=into, control=control
+    )
     rows = primal.arrange_rows(csr, in_place=overwrite_X, single=lanes == 1) if here else X
     solutions = _run(block, rows, problems, backend, n_jobs, control)
     if out is not None and into is None:

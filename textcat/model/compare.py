@@ -76,8 +76,7 @@ def compare(
     gates, bands = read_gates(taggers[0], fail_if, bands)
     if any(gate.measure == PRECISION for gate in gates) and taggers[1].decisions.promises is None:
         raise TextcatError("The new model promises no precision of automatic tags: train it with `--promise`.")
-    columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
-    documents = corpus_to_measure(taggers[0], corpus, **columns)
+    documents = corpus_to_measure(taggers[0], corpus, text=text, topics=topics, topics_separator=topics_separator)
     evaluations = [
         evaluate_tagger(tagger, with_test_documents(tagger, documents), bands=bands, stages=stages)
         for tagger in taggers

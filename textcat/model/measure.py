@@ -145,8 +145,9 @@ def measure_scores(
     `has_terms` is as in `Tagger.select`.
     """
     if has_many_topics(tagger):
-        options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
-        return measure_at_k(tagger, scores, relevant, bands=bands, **options)
+        return measure_at_k(
+            tagger, scores, relevant, bands=bands, n_unknown=n_unknown, measured_on=measured_on, unjudged=unjudged
+        )
     assert isinstance(scores, np.ndarray)
     facts = facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names)
     threshold = tagger.decisions.cut_scores(scores)

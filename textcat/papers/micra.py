@@ -115,8 +115,9 @@ def solutions_of(
     Runs with the most printed updates start first, to even out the work.
     """
     longest_first = sorted(runs, key=lambda run: -run.updates)
-    settings = {"rho": rho, "lambda_": lambda_, "max_epochs": UNTIL_DONE}
-    problems = [Problem.from_labels(data.y, run.rule, **settings) for run in longest_first]
+    problems = [
+        Problem.from_labels(data.y, run.rule, rho=rho, lambda_=lambda_, max_epochs=UNTIL_DONE) for run in longest_first
+    ]
     # Few runs of very different lengths take less time one after another than in lanes side by side.
     solutions = solve(data.X, problems, n_jobs=n_jobs, margins=True, lanes=1)
     return [solutions[longest_first.index(run)] for run in runs]

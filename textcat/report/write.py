@@ -128,8 +128,7 @@ def write_report(
     before = before if before is None or isinstance(before, Tagger) else storage.load(before, with_rules=False)
     if before is not None and before.topics != tagger.topics:
         raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
-    columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
-    corpus = corpus_to_measure(tagger, corpus, **columns)
+    corpus = corpus_to_measure(tagger, corpus, text=text, topics=topics, topics_separator=topics_separator)
     title = title or f"{tagger.facts.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
     if has_many_topics(tagger):
         if label_issues is not None:

@@ -422,6 +422,6 @@ def serve(
     address of the page. If `open_browser`, the browser opens this address with `path`, such as ``#view=topics``,
     appended.
     """
-    options: dict[str, Any] = {"limits": limits, "keys": keys, "log": Log(requests=False)}
-    service = Teaching(session, queues=queues, hosts=(host,), **options)
+    log = Log(requests=False)
+    service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=log)
     return serve_people(service, host, port, open_browser=open_browser, path=path, on_start=on_start)

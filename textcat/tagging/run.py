@@ -126,11 +126,19 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
-    options["max_rejected"] = max_rejected
-    plan = make_plan(model, inputs, input_settings, output_settings, **options)
-    changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
-    return tag_to_folder(plan, out, restart=restart, progress=progress, **changes)
+    plan = make_plan(
+        model,
+        inputs,
+        input_settings,
+        output_settings,
+        jobs=jobs,
+        scheduler=scheduler,
+        strict=strict,
+        max_rejected=max_rejected,
+        lang=lang,
+        part=part,
+    )
+    return tag_to_folder(plan, out, restart=restart, progress=progress, model_changes=model_changes, keep=keep)
 
 
 def tag_to_folder(
@@ -252,8 +260,8 @@ def _tag(
 
 def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
     """Read the batches of a plan's share of the inputs that the run has not written yet."""
-    of_share: dict[str, Any] = {"share": plan.part or Share(), "last": state.log and state.log.last_batch}
-    return read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes, **of_share)
+    share, last = plan.part or Share(), None if state.log is None else state.log.last_batch
+    return read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes, share=share, last=last)
 
 
 def _changing(

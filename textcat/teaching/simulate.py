@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
 import numpy as np
@@ -437,14 +437,16 @@ def _run(key: str, topic: SimulatedTopic, setting: Setting, seed: int) -> tuple[
         return len(stops) < len(setting.rules)
 
     examples = topic.examples if setting.start == "description" else None
-    options: dict[str, Any] = {
-        "strategy": setting.strategy,
-        "start": setting.start,
-        "examples": examples,
-        "seed": seed,
-        "steps": setting.steps,
-    }
-    run = simulate(ranker, topic.labels, watch=watch if setting.rules else None, **options)
+    run = simulate(
+        ranker,
+        topic.labels,
+        strategy=setting.strategy,
+        start=setting.start,
+        examples=examples,
+        seed=seed,
+        steps=setting.steps,
+        watch=watch if setting.rules else None,
+    )
     stops |= {rule: run.n_asked for rule in setting.rules if rule not in stops}
     good = supervised(ranker, topic.labels, run, examples) if setting.supervised else None
     seconds = time.process_time() - began

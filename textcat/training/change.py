@@ -123,8 +123,7 @@ class Change(NamedTuple):
         topics = stay | brought
         about = {topic: text for topic, text in before.descriptions.items() if topic in topics}
         names = {topic: called for topic, called in before.names.items() if topic in topics}
-        changed = {"train": train, "test": test, "topics": tuple(sorted(topics)), "descriptions": about, "names": names}
-        return replace(before, **changed)  # type: ignore[arg-type]
+        return replace(before, train=train, test=test, topics=tuple(sorted(topics)), descriptions=about, names=names)
 
 
 def _relabelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:

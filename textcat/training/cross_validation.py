@@ -192,8 +192,8 @@ def scores_of_split(
         del features  # rows and scores of only one fold are in memory at a time
         learner = recipe.make_learner(n_jobs=n_jobs)
         problems = learner.topic_problems(rows, positives, left_out)
-        options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-        solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **options)
+        seed = learner.random_state
+        solutions = solve(rows, problems, n_jobs=n_jobs, seed=seed, progress=advance, keep=new.dot, overwrite_X=True)
     sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
     del rows, new
     release_memory()

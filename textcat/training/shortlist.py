@@ -468,8 +468,7 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
         indptr, indices, data, features = subset(*arrays, chosen, position)
         X = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(features)))
         problem = Problem(np.searchsorted(chosen, positives).astype(np.int32), rule, **settings)
-        options: dict[str, Any] = {"keep": PackedWeights.of, "overwrite_X": True}
-        solution = solve(X, [problem], n_jobs=1, seed=seed, **options)[0]
+        solution = solve(X, [problem], n_jobs=1, seed=seed, keep=PackedWeights.of, overwrite_X=True)[0]
         weights = solution.weights
         if not np.isfinite(weights.values).all():
             raise TextcatError("The weights of a topic overflowed: lower eta or the margins.")

@@ -226,8 +226,9 @@ def _learn(
     names: Vocabulary | None = None,
 ) -> UpdateResult:
     """Change a model's corpus, retrain the model, and add the step to its history; return the result."""
-    options: dict[str, Any] = {"new_topics_negative": step.new_topics_negative, "place": str(opened.folder)}
-    change, corpus = change_corpus(opened.corpus, new, gone, names, **options)
+    change, corpus = change_corpus(
+        opened.corpus, new, gone, names, new_topics_negative=step.new_topics_negative, place=str(opened.folder)
+    )
     added, corrected, removed = map(list, change.ids())
     step = replace(step, added=added, corrected=corrected, removed=removed)
     return opened.result(opened.retrain(step, corpus, change.counted, change.order()), step)
