@@ -169,6 +169,23 @@ def test_a_merged_archive_of_many_formats_is_finished_as_one_run_is(model, input
     assert content(tmp_path / "merged") == content(tmp_path / "whole")
 
 
+def test_a_merged_run_knows_files_that_were_rejected_as_one_run_does(model, tmp_path):
+    folder = tmp_path / "in"
+    make_archive(folder / "a.jsonl", 30)
+    read = READ._replace(max_bytes=100_000, for_files=(("*skipped*", (("skip", True),)),))
+    (folder / "b").write_bytes(b"\0" * 5000)
+    (folder / "c.parquet").write_bytes(b"PAR1")
+    (folder / "d.txt").write_bytes(b"Wheat " * 50_000)
+    (folder / "e.tar").write_bytes(b"ustar")
+    (folder / "f.jsonl.gz").write_bytes(b"\x1f\x8b no gzip")
+    (folder / "skipped.txt").write_bytes(b"Wheat")
+    run(model, [folder], tmp_path / "whole", read)
+    merge(tag_parts(model, [folder], tmp_path, 2, read), tmp_path / "merged")
+    assert content(tmp_path / "merged") == content(tmp_path / "whole")
+    rejected = (tmp_path / "whole" / "_rejected.jsonl").read_text()
+    assert all(f"/{name}" in rejected for name in ("b", "c.parquet", "d.txt", "e.tar", "f.jsonl.gz"))
+
+
 def test_parts_of_a_folder_with_more_files_than_are_listed_are_merged(model, inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(changes, "MOST_FILES", 5)
     run(model, inputs, tmp_path / "whole", READ)

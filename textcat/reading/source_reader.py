@@ -100,14 +100,15 @@ class SourceReader:
         tells its format.
         """
         self.on_disk = name if depth == 0 else self.on_disk
-        # Documents of a corpus are named by their paths inside it.
-        inside = name if self._settings.labels is None else self.inside(name)
-        is_document = self._settings.labels is not None and not is_archive(name)
-        settings = self._settings.for_file(name)
-        if settings.skip:
+        if self._settings.for_file(name).skip:
             return
         fault = entry.fault if isinstance(entry, ContainerEntry) else None
-        if fault is None and self._wanted is not None and is_document and not self._wanted(inside):
+        if (
+            fault is None
+            and self._wanted is not None
+            and self._is_document(name)
+            and not self._wanted(self.inside(name))
+        ):
             return
         try:
             if fault is not None:
@@ -115,20 +116,12 @@ class SourceReader:
             with closing(entry.open()) as stored:
                 if depth == 0 and self._sums is not None:
                     stored.sum_up()
-                unpacked = unpacked_stream(stored, name)
-                stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
-                if stream is None:
-                    return
-                form = format_of(stream, name, settings, form, partial(self._is_beside_text, entry))
-                for step in self._file_of(form, stream, name, entry, position, depth):
-                    # With the last step, not after it: a reader that stops there has the checksum of the completed
-                    # file.
-                    is_last = step.after is None or step.read >= (entry.size or 0)
-                    if depth == 0 and is_last and form not in ARCHIVES:
+                try:
+                    yield from self._opened_file(form, stored, name, entry, position, depth)
+                except UnreadableError:  # of a file that is rejected, too: it may be renamed later
+                    if depth == 0:
                         self._take_sum(name, stored)
-                    yield step
-                if depth == 0:
-                    self._take_sum(name, stored)
+                    raise
         except UnreadableError as error:
             if self._settings.labels is not None and error.kind in (FaultKind.LINK, FaultKind.DANGLING):
                 log.warning("%s %s.", name, error)
@@ -136,6 +129,30 @@ class SourceReader:
                 log_left_out(name, f"The file {error}.")
             else:
                 yield Step(reject_or_raise(self._settings, error, name), None, 0)
+
+    def _is_document(self, name: str) -> bool:
+        """Return whether a file belongs to a corpus, and is no archive."""
+        return self._settings.labels is not None and not is_archive(name)
+
+    def _opened_file(
+        self, form: str, stored: ByteStream, name: str, entry: Source | ContainerEntry, position: Place, depth: int
+    ) -> Iterator[Step]:
+        """Yield the blocks and Rejections of an opened file, as `_file` does."""
+        unpacked = unpacked_stream(stored, name)
+        opened = self._opened if self._is_document(name) else None
+        stream = unpacked if opened is None else opened(self.inside(name), unpacked)
+        if stream is None:
+            return
+        settings = self._settings.for_file(name)
+        form = format_of(stream, name, settings, form, partial(self._is_beside_text, entry))
+        for step in self._file_of(form, stream, name, entry, position, depth):
+            # With the last step, not after it: a reader that stops there has the checksum of the completed file.
+            is_last = step.after is None or step.read >= (entry.size or 0)
+            if depth == 0 and is_last and form not in ARCHIVES:
+                self._take_sum(name, stored)
+            yield step
+        if depth == 0:
+            self._take_sum(name, stored)
 
     def _file_of(
         self,

@@ -337,7 +337,7 @@ def _state_with_growth(log: Log, inputs: Sequence[Fields], growing: Growing, fil
     if is_first and not renews and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     run, listed = RunFiles(log), {file.name: file for file in files}
-    if sums := missing_sums(sources, listed, run):
+    if sums := missing_sums(sources, listed, run, growing.settings):
         log.append(Sums(sums))
         run.add_sums(sums)
     if not state.finished and can_continue(listed, run):
@@ -352,7 +352,7 @@ def _state_with_growth(log: Log, inputs: Sequence[Fields], growing: Growing, fil
     return _state(log, restricted_sources(sources, work.files))._replace(growth=work.growth, wake=work.wake)
 
 
-def record_missing_sums(log: Log, sources: Sequence[Source]) -> None:
+def record_missing_sums(log: Log, sources: Sequence[Source], settings: InputSettings) -> None:
     """Record the missing checksums of files that a finished run has read to their ends, such as some zips and tars.
 
     A file that is renamed later is recognised by its checksum, even if its time has changed, too.
@@ -363,7 +363,7 @@ def record_missing_sums(log: Log, sources: Sequence[Source]) -> None:
     if all(file.source < 0 or file.is_blocked or file.name in log.generation.sums for file in files):
         return
     listed = {file.name: file for file in list_files(sources) or ()}
-    if sums := missing_sums(sources, listed, RunFiles(log)):
+    if sums := missing_sums(sources, listed, RunFiles(log), settings):
         log.append(Sums(sums))
 
 

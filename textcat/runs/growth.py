@@ -120,14 +120,16 @@ def find_growth(
     return Work(since, [*read, *found.kept], growth.gone, found.unblocked, found.unread, min(waiting, default=None))
 
 
-def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
+def missing_sums(
+    sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, settings: InputSettings
+) -> dict[str, str]:
     """Compute checksums, by name, of files that the last pass over the inputs has read, but not checksummed.
 
-    Checksums identify files that are renamed later. Files that have changed since are left out. `listed` has the
-    present files by name.
+    Checksums identify files that are renamed later. Files that have changed since are left out, and files that are
+    skipped. `listed` has the present files by name.
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
-    names = {file.name for file in lacking if _is_same(file, listed)}
+    names = {file.name for file in lacking if _is_same(file, listed) and not settings.for_file(file.name).skip}
     return {name: sum_ for name, sum_ in _checksums(sources, names) if sum_}
 
 

@@ -241,7 +241,7 @@ def _tag(
                 tally.run.warn_of_changes(plan.job.input, plan.start_over)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
                 if is_whole and not is_part and state.log is not None:
-                    record_missing_sums(state.log, plan.sources)
+                    record_missing_sums(state.log, plan.sources, plan.job.input)
             summary = tally.summary(shards)
             # Another process may have been killed before it wrote its summary; this one has not.
             if (
