@@ -105,7 +105,7 @@ class TestOfACluster:
                 assert facts(learner(max_epochs=1000).fit(X, Y)) == expected
 
     def test_training_with_a_shortlist_is_training_here_to_the_bit(self, cluster, tmp_path):
-        X, Y = rows_and_labels(topics=40)
+        X, Y = rows_and_labels(n=1000, topics=20)
         expected = facts_of_listed(X, Y, max_epochs=20)
         double = X.astype(np.float64)
         stored, of_double = (textcat.write_rows(tmp_path / str(each.dtype), [each]) for each in (X, double))
@@ -119,7 +119,7 @@ class TestOfACluster:
                 facts_of_listed(stored, Y)
 
     def test_with_a_shortlist_too_a_worker_that_is_killed_takes_nothing_with_it(self, cluster):
-        X, Y = rows_and_labels(topics=40)
+        X, Y = rows_and_labels(n=1000, topics=20)
         expected = facts_of_listed(X, Y, max_epochs=200)
         with killing_one(cluster) as to_come, on_cluster(cluster.scheduler_address):
             while to_come():

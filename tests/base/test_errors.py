@@ -182,8 +182,9 @@ def has_remedy(text):
 def test_a_command_in_a_message_can_be_typed_whatever_its_paths_are():
     without_blanks = {"card.name", "name", "path", "' '.join(path)"}  # of corpora and commands
     for place, node in ((path, node) for path, tree in trees().items() for node in ast.walk(tree)):
-        text = ast.unparse(node) if isinstance(node, ast.JoinedStr) else ""
-        for command in re.findall(r"`(textcat[^`]*)`", text):
+        if not (isinstance(node, ast.JoinedStr) and any("`textcat" in str(part.value) for part in node.values)):
+            continue  # to unparse takes long
+        for command in re.findall(r"`(textcat[^`]*)`", ast.unparse(node)):
             values = {*re.findall(r"\{([^}]*)\}", command)}
             unquoted = {value for value in values if not value.startswith("quote(")} - without_blanks
             assert not unquoted, (place, command)
