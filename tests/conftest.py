@@ -108,15 +108,16 @@ def newswire_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def one_split():
-    """Choose and forecast with few documents by one split, not by up to 25: most trainings are for something else.
+    """Choose, forecast and weigh by one split of few documents, not by up to 25: most trainings are for something else.
 
-    Its value is the number of splits that users have, by the name of the constant.
+    Its value is the number that users have, by the name of the constant.
     """
-    from textcat.training import few_choices, forecast
+    from textcat.training import few_choices, forecast, shortlist
 
     most = {
         "textcat.training.few_choices.MOST_FOLDS": few_choices.MOST_FOLDS,
         "textcat.training.forecast.MOST_SPLITS": forecast.MOST_SPLITS,
+        "textcat.training.shortlist.LEAST_HELD_OUT": shortlist.LEAST_HELD_OUT,
     }
     with ExitStack() as patches:
         for name in most:

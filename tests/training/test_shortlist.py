@@ -188,6 +188,7 @@ def test_probabilities_are_as_often_right_as_they_say(many_topics, trained):
     assert probabilities.mean() == pytest.approx(right.mean(), rel=0.1)
 
 
+@pytest.mark.usefixtures("all_splits")
 @pytest.mark.parametrize("n", [12, 60, 721])
 def test_probabilities_of_few_documents_add_up_to_about_the_number_of_topics(n):
     news = textcat.open_corpus("newswire")

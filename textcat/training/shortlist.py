@@ -47,7 +47,7 @@ _LEAST_WEIGHT = 0.3
 INVERSE_PROPENSITY = 1.25
 # The evidence is weighed on one held-out document of ten, at most 20,000, for 2,500 topics, which are trained again.
 # If these are fewer than 1,000, others are held out in turn until there are 1,000, or all have been held out.
-_HELD_OUT, _ONE_OF, _LEAST_HELD_OUT = 20_000, 10, 1_000
+_HELD_OUT, _ONE_OF, LEAST_HELD_OUT = 20_000, 10, 1_000
 _SAMPLE = 2_500
 # The evidence of names alone is weighed by hiding the documents of this many topics, at most one of eight.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
@@ -385,11 +385,11 @@ class _ListedTopics:
 
     def hold_out_more(self, held_out: np.ndarray, random: np.random.Generator) -> list[np.ndarray]:
         """Return parts of about the same size as `held_out`, to hold out in turn; none if it is large enough."""
-        if len(held_out) >= _LEAST_HELD_OUT:
+        if len(held_out) >= LEAST_HELD_OUT:
             return []
         others = random.permutation(np.setdiff1d(self.groups, held_out))
         size = max(len(held_out), 1)
-        n_parts = min(-(-(_LEAST_HELD_OUT - len(held_out)) // size), -(-len(others) // size))
+        n_parts = min(-(-(LEAST_HELD_OUT - len(held_out)) // size), -(-len(others) // size))
         return [np.sort(part) for part in np.array_split(others[: n_parts * size], n_parts)] if n_parts > 0 else []
 
     def hold_out(self, random: np.random.Generator) -> np.ndarray:
