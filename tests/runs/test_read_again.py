@@ -311,6 +311,27 @@ def test_a_link_that_leads_nowhere_is_read_when_it_leads_to_a_file(model, folder
     assert run(model, [folder], out).counts.faults == 0
 
 
+def test_what_cannot_be_read_for_another_reason_than_before_is_rejected_for_this_reason(model, folder, out, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = folder / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    (folder / "pipe").symlink_to("/dev/null")
+    run(model, [folder], out)
+    (tmp_path / "elsewhere").rmdir()
+    (folder / "pipe").unlink()
+    (folder / "pipe").symlink_to(tmp_path)
+    for n_again in (2, 0):
+        again = run(model, [folder], out)
+        assert (len(again.growth.again), again.counts.faults) == (n_again, 2)
+    run(model, [folder], tmp_path / "new")
+    assert rejected(out) == rejected(tmp_path / "new")
+    link.unlink()
+    link.write_bytes(LINE % b"file")
+    (folder / "pipe").unlink()
+    assert run(model, [folder], out).counts.faults == 0
+    assert "file" in ids(out)
+
+
 def test_a_file_in_place_of_a_folder_that_could_not_be_listed_is_read(model, folder, out, faults):
     faults[str(folder / "d")] = Fault(errno.EACCES)
     run(model, [folder], out)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from enum import IntEnum, auto
 from typing import IO, NamedTuple
+from zlib import crc32
 
 _HEAD = 1 << 12  # number of first bytes of a file, by which overwriting is detected
 MOST_FILES = 1 << 17  # maximum number of files of a folder that are remembered, so that memory stays bounded
@@ -79,7 +80,7 @@ class FileState(NamedTuple):
     """The name and size of a file, and a value, such as its time, that changes when the file changes."""
 
     name: str  # including the name of its source
-    size: int  # in bytes; -1: unknown
+    size: int  # in bytes; -1: unknown; of a blocked file, a negative number that changes with the reason
     state: int | str | None  # time of the last change, or another value that changes with the file; None: it is blocked
 
     @property
@@ -94,19 +95,22 @@ class FileState(NamedTuple):
 class FolderMarks:
     """Marks of the files of a folder (size, time and inode); none if the folder has very many files.
 
-    `states` has the name, size and time of each file in the order of the folder, unreadable files included.
+    `files` has the name of each file with its status, or with the reason if it is blocked. `states` has its size and
+    time, in the order of the folder.
     """
 
-    def __init__(self, files: Iterable[tuple[str, os.stat_result | None]]) -> None:
+    def __init__(self, files: Iterable[tuple[str, os.stat_result | str]]) -> None:
         marks: list[tuple[int, int, int, int]] = []
         self.states: list[FileState] = []
         for name, status in files:
             if len(self.states) == MOST_FILES:
                 break
-            if status is not None:
-                inode = status.st_ino & (2**63 - 1)
-                marks.append((hash(name), status.st_size, status.st_mtime_ns, inode))
-            self.states.append(FileState(name, *((status.st_size, status.st_mtime_ns) if status else (-1, None))))
+            if isinstance(status, str):
+                self.states.append(FileState(name, -1 - crc32(status.encode("utf-8", "surrogateescape")), None))
+                continue
+            inode = status.st_ino & (2**63 - 1)
+            marks.append((hash(name), status.st_size, status.st_mtime_ns, inode))
+            self.states.append(FileState(name, status.st_size, status.st_mtime_ns))
         self.is_whole = len(self.states) < MOST_FILES
         if not self.is_whole:
             marks, self.states = [], []

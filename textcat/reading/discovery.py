@@ -156,16 +156,16 @@ def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings)
 def _folder(name: str, path: str) -> Source:
     files, size, state, faults = 0, 0, hashlib.sha256(), dict[str, UnreadableError]()
 
-    def met() -> Iterator[tuple[str, os.stat_result | None]]:
+    def met() -> Iterator[tuple[str, os.stat_result | str]]:
         nonlocal files, size
         for item in walk(path):
             if item.status is not None:
                 files, size = files + 1, size + item.status.st_size
                 state.update(repr((item.name, item.status.st_size, item.status.st_mtime_ns)).encode())
             elif item.fault is not None:
-                state.update(repr(item.name).encode())
+                state.update(repr((item.name, str(item.fault))).encode())
                 faults[item.name] = item.fault
-            yield item.name, item.status
+            yield item.name, item.status or str(item.fault)
 
     marks = FolderMarks(met())
     guess, entries = FormatGuess("folder", "content"), partial(folder_entries, path, marks, faults)

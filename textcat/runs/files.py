@@ -90,6 +90,7 @@ class Blocked(NamedTuple):
 
     reading: Reading
     due: float | None  # as in `KnownFile`
+    size: int  # stands for the reason, see `FileState`
 
 
 class RunFiles:
@@ -167,7 +168,7 @@ class RunFiles:
         for i, file in enumerate(read[:n]):
             reading = Reading(generation.number, file.name)
             if file.is_blocked:
-                self.blocked[file.name] = Blocked(reading, due.get(file.name))
+                self.blocked[file.name] = Blocked(reading, due.get(file.name), file.size)
                 continue
             for former in dict.fromkeys((file.name, file.was)):
                 if former in self.known:

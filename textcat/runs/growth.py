@@ -175,6 +175,10 @@ def _compare(
     sums = dict(_checksums(sources, _names_to_checksum(listed, known, due, former.sizes)))
     for name, file in listed.items():
         item, sum_ = known.get(name), sums.get(name)
+        if file.is_blocked and name in run.blocked and run.blocked[name].size != file.size:  # for another reason now
+            unblocked.add(name)
+            again.append(name)
+            continue
         if file.is_blocked:
             is_reported = name in run.blocked or (item is not None and item.due == 0 and name not in run.silent)
             new += [] if is_reported else [name]

@@ -93,7 +93,7 @@ def watch_archive(
         new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
         if any(state.is_blocked and complete.get(name) != state for name, state in (done or {}).items()):
             renew.set()  # the system does not notify of changes in a folder that could not be listed
-        n_bytes = sum(state.size for state in new.values())
+        n_bytes = sum(max(state.size, 0) for state in new.values())
         jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
         round_ = planned._replace(sources=sources, jobs=jobs)
         try:
