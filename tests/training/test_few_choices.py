@@ -325,7 +325,7 @@ def test_chosen_ngrams_of_characters_are_those_that_the_same_settings_give(tmp_p
     texts = [document.zones["body"] for document in corpus.train]
     chosen, by_two = (textcat.train(corpus, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
-    settings = ["topics.vectors=none", "features.chars=4", "features.char_min=2", "features.char_weight=0.35"]
+    settings = ["topics.vectors=none", "features.chars=4", "features.char_min=2", "features.char_weight=0.5"]
     settings += [f"learner.{name}={learner[name]}" for name in ("kappa", "scale", "lambda_")]
     asked_for = textcat.train(corpus, recipe.with_settings(settings))
     assert chosen.facts.choices["rows"] == by_two.facts.choices["rows"]

@@ -100,6 +100,7 @@ def test_without_a_recipe_the_corpus_decides(corpus):
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
     fixed = ["topics.choose_margins=false", "topics.choose_vectors=false"]
+    fixed += ["features.chars=4", "features.char_min=2", "features.char_weight=0.35"]
     assert textcat.train(short).facts.recipe == textcat.read_recipe("few-short-texts").with_settings(fixed).complete()
 
 

@@ -1,4 +1,4 @@
-"""Choose word vectors, character n-grams, margins and λ by a short cross-validation, for few documents.
+"""Choose word vectors, margins, λ and character n-grams by a short cross-validation, for few documents.
 
 The recipe's own values are kept unless others are significantly better, since measures on few documents are noisy.
 """
@@ -31,7 +31,7 @@ _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # candidates for PAUM'
 # documents count for more, and no margin is enforced at any price.
 _UNEVEN: dict[str, float] = {"tau_neg": 10.0, "tau_pos": 300.0, "lambda_": 2.0}
 # Of several lengths and weights, these are the best: docs/background/recipe-study.md.
-_CHARACTERS: dict[str, Any] = {"chars": 4, "char_min": 2, "char_weight": 0.35}
+_CHARACTERS: dict[str, Any] = {"chars": 4, "char_min": 2}
 _LAMBDA = 2.0  # candidate for λ: a larger λ is better if labels are wrong, a smaller one if they are right
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # candidates for the weight of vectors, relative to the recipe's weight
 _FOLDS = 5
@@ -43,23 +43,25 @@ _SIGNIFICANT = 1.64  # standard errors: a one-sided test at 5 %
 
 
 class Chosen(NamedTuple):
-    """A recipe with the chosen settings, and the facts about each choice that models store."""
+    """A recipe with the chosen settings, the term counts for it, and the facts about each choice that models store."""
 
     recipe: Recipe
+    counted: CountedCorpus
     choices: dict[str, Any]
 
 
 def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
-    """Choose word vectors, character n-grams, margins and λ by the accuracy of rankings on held-out documents.
+    """Choose word vectors, margins, λ and character n-grams by the accuracy of rankings on held-out documents.
 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
     are chosen only if significantly more documents are right, by a paired comparison. But vectors are left out if fewer
-    than half of the words have one; and n-grams of characters are used unless words alone are significantly better.
-    Small corpora are split into folds several times. Afterwards,
-    `counted` has the settings and the n-grams of the chosen recipe.
+    than half of the words have one; and n-grams of characters are used unless words alone are significantly better:
+    they come last, as the other choices take a third of the time without them, and are hardly ever others with them.
+    Small corpora are split into folds several times.
 
-    If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, by the
-    topic's average precision on held-out documents; a common topic begins with equal margins.
+    If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, with
+    n-grams of characters, by the topic's average precision on held-out documents; a common topic begins with equal
+    margins.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     is_single = len(counted.corpus.topics) == 1
     recipe = recipe.with_values({"topics": dict.fromkeys(("choose_chars", "choose_margins", "choose_vectors"), False)})
     measure = AVERAGE_PRECISION if is_single else PRECISION_AT_1
-    comparison = _Comparison(counted, list(_splits(counted)), n_jobs, measure, [])
+    comparison = _Comparison([counted], list(_splits(counted)), n_jobs, measure, [])
     if topics.chooses_vectors:
         known = counted.share_of_known_words()
         factors = _WEIGHTS[:1] if is_single else _WEIGHTS
@@ -83,12 +85,9 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
         choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}
-    if topics.choose_chars and not recipe.features.chars:
-        with_chars = recipe.with_values({"features": _CHARACTERS})
-        candidates = {CHARACTERS: with_chars} if is_single else {CHARACTERS: with_chars, WORDS: recipe}
-        recipe, choices["rows"] = comparison.best(candidates)
-        if recipe.features.chars:
-            counted.add_char_ngrams(recipe)
+    chooses_chars = topics.choose_chars and not recipe.features.chars
+    if chooses_chars and is_single:
+        recipe, choices["rows"] = comparison.best({CHARACTERS: comparison.with_char_ngrams(recipe)})
     if topics.chooses_margins and is_single:
         name, recipe = _margins_of_single(counted, recipe)
         candidates = {name: recipe, UNEVEN: recipe.with_values({"learner": _UNEVEN})}
@@ -98,8 +97,15 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         values = dict.fromkeys((recipe.complete().learner["lambda_"], _LAMBDA))
         with_lambda = {f"{value:g}": recipe.with_values({"learner": {"lambda_": value}}) for value in values}
         recipe, choices["lambda_"] = comparison.best(with_lambda)
-    counted.serves(recipe)
-    return Chosen(recipe, choices)
+    if chooses_chars and not is_single:
+        candidates = {CHARACTERS: comparison.with_char_ngrams(recipe), WORDS: recipe}
+        recipe, choices["rows"] = comparison.best(candidates)
+    return Chosen(recipe, comparison.counted_for(recipe), choices)
+
+
+def char_weight(recipe: Recipe) -> float:
+    """Return the weight of n-grams of characters: a smaller one beside vectors, which know rare words, too."""
+    return 0.35 if recipe.topics.uses_vectors else 0.5
 
 
 def _margins_of_single(counted: CountedCorpus, recipe: Recipe) -> tuple[str, Recipe]:
@@ -124,7 +130,7 @@ def _vectors(recipe: Recipe, weight: float) -> dict[str, Any]:
 class _Comparison(NamedTuple):
     """Compare recipes on the same held-out documents."""
 
-    counted: CountedCorpus
+    counted: list[CountedCorpus]  # the same documents, with different terms
     splits: Sequence[HoldOut]
     n_jobs: int | None
     measure: str
@@ -147,12 +153,22 @@ class _Comparison(NamedTuple):
         n_scored = sum(len(split.held_out) for split in self.splits)
         return recipes[chosen], {"chosen": chosen, self.measure: means, "held_out": n_scored}
 
+    def with_char_ngrams(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with n-grams of characters, after counting those of its documents."""
+        with_chars = recipe.with_values({"features": {**_CHARACTERS, "char_weight": char_weight(recipe)}})
+        self.counted.append(self.counted[0].with_char_ngrams(with_chars))
+        return with_chars
+
+    def counted_for(self, recipe: Recipe) -> CountedCorpus:
+        """Return the term counts that serve a recipe."""
+        return next(counted for counted in self.counted if counted.serves(recipe))
+
     def _figures(self, recipe: Recipe) -> np.ndarray:
         """Measure a recipe: return the accuracy of each document or, of a single topic, its precision in each split."""
         for other, figures in self.compared:
             if other == recipe:
                 return figures
-        counted = self.counted if self.counted.serves(recipe) else self.counted.with_char_ngrams(recipe)
+        counted = self.counted_for(recipe)
         scores = (scores_of_split(counted, recipe, split, self.n_jobs) for split in self.splits)
         measured = _precisions if self.measure == AVERAGE_PRECISION else _rightness
         self.compared.append((recipe, measured(counted.labels.tocsr(), self.splits, scores)))

@@ -35,9 +35,10 @@ from textcat.model.facts import TrainingFacts
 from textcat.model.tagger import Tagger
 from textcat.reading import InputSettings, Rejection, document_stream, named_in_training, read_records
 from textcat.reading.in_memory import origin_of_columns
-from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, read_recipe, recipes
+from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import CountedCorpus
+from textcat.training.few_choices import char_weight
 from textcat.training.memory import available_memory
 from textcat.training.train import recipe_for
 
@@ -101,19 +102,23 @@ def train_by_names(
         similar meaning, the recipe has a shortlist, or the weights do not fit into memory.
     """
     corpus = names_corpus(names, unlabelled, text)
-    recipe = _without_short_ngrams(recipe_for(corpus, recipe, single=single))
-    recipe = recipe.with_values({"topics": {"description_copies": 1}})
+    recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})
     if recipe.topics.shortlist:
         raise TextcatError(
             f"{len(corpus.topics):,} topics and the recipe {recipe.name}: its shortlist is made of labelled documents; "
             "name fewer topics, or another recipe."
         )
+    chooses_chars = recipe.topics.choose_chars and not recipe.features.chars
+    if chooses_chars:  # shorter n-grams are also in names that have nothing to do with the documents
+        recipe = recipe.with_values({"features": {"chars": 4}})
     stages = stages or Stages()
     with stages.stage("tokens to rows", len(corpus.train)) as advance:
         counted = CountedCorpus(corpus, recipe, None, advance)
         if recipe.topics.uses_vectors and counted.share_of_known_words() < FEWEST_KNOWN:
             recipe = recipe.with_settings("topics.vectors=none")
-            counted.serves(recipe)
+        if chooses_chars:
+            recipe = recipe.with_values({"features": {"char_weight": char_weight(recipe)}})
+        counted.serves(recipe)
         features = counted.fit(recipe.make_features())
         rows = counted.held_out_rows(features, np.arange(len(corpus.train)))
         named, vectors = counted.descriptions(features), counted.column_vectors(features)
@@ -136,16 +141,6 @@ def train_by_names(
         choices={"names": {"described": sum(map(bool, corpus.descriptions.values())), "vectors": vectors is not None}},
     )
     return Tagger(features, scorer, decisions, topics=corpus.topics, facts=facts)
-
-
-def _without_short_ngrams(recipe: Recipe) -> Recipe:
-    """Return a recipe that comes with textcat without its shorter n-grams of characters, and any other as it is.
-
-    Short n-grams are also in names that have nothing to do with the documents. A user's own `char_min` stays.
-    """
-    if recipe.name not in recipes() or recipe.features.char_min != read_recipe(recipe.name).features.char_min:
-        return recipe
-    return recipe.with_values({"features": {"char_min": 0}})
 
 
 def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: Any, text: Any = None) -> Corpus:

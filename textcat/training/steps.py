@@ -182,7 +182,7 @@ def train_and_score(
     release_memory()
     training = _Training(corpus, recipe, replace(options, keep_support=keep), stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts)
-    training, choices = training.with_choices(counted)
+    training, counted, choices = training.with_choices(counted)
     training_counts = None
     if kept is not None and sketches is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, sketches, keep)
@@ -230,11 +230,11 @@ class _Training:
             )
         return counted
 
-    def with_choices(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
+    def with_choices(self, counted: CountedCorpus) -> tuple[_Training, CountedCorpus, dict[str, Any]]:
         """Choose settings by the corpus, and measure its growth and aging, as far as the recipe asks for that.
 
-        Return the training with the chosen recipe, and the entries of `TrainingFacts.choices`. N-grams of characters
-        are added to `counted` if they are chosen.
+        Return the training with the chosen recipe, the counts with the n-grams of characters that were chosen, and the
+        entries of `TrainingFacts.choices`.
         """
         recipe, topics, choices = self.recipe, self.recipe.topics, dict[str, Any]()
         if topics.chooses_chars:
@@ -243,7 +243,7 @@ class _Training:
             recipe, choices["rows"] = choice.recipe, choice.facts()
         elif topics.chooses_for_few:
             with self.stages.stage("choose settings"):
-                recipe, choices = choose_for_few(counted, recipe, self.options.n_jobs)
+                recipe, counted, choices = choose_for_few(counted, recipe, self.options.n_jobs)
         if topics.forecasts:
             with self.stages.stage("forecast"):
                 forecast = forecast_growth(counted, recipe, self.options.n_jobs)
@@ -252,7 +252,7 @@ class _Training:
             with self.stages.stage("aging"):
                 aging = measure_aging(counted, recipe, self.options.n_jobs)
             choices |= {} if aging is None else {"aging": aging}
-        return replace(self, recipe=recipe), choices
+        return replace(self, recipe=recipe), counted, choices
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
