@@ -64,6 +64,7 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
     fixed = ["topics.choose_margins=false", "topics.choose_vectors=false"]
+    fixed += ["features.chars=4", "features.char_min=2", "features.char_weight=0.35"]
     assert short.facts.recipe == textcat.read_recipe("few-short-texts").with_settings(fixed).complete()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")

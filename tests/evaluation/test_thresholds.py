@@ -106,13 +106,13 @@ def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
 
 def test_with_few_documents_per_topic_a_single_topic_is_that_of_the_highest_score():
     rng = np.random.default_rng(0)
-    labels = np.eye(10, dtype=int)[rng.integers(0, 10, 60)]
+    labels = np.eye(10, dtype=int)[rng.integers(0, 10, 200)]
     scores = labels + rng.normal(0, 1, labels.shape) * np.linspace(0.3, 3, 10)
-    for n, is_shared in ((29, True), (30, False)):
+    for n, is_shared in ((99, True), (100, False)):
         curves = choose_thresholds("single", scores[:n], labels[:n])[1]
         assert (len({*curves.a}) == len({*curves.b}) == 1) == is_shared
-    shared = choose_thresholds("single", scores[:29], labels[:29])[1]
+    shared = choose_thresholds("single", scores[:99], labels[:99])[1]
     probabilities = shared.probabilities(scores)
     np.testing.assert_array_equal(probabilities.argmax(axis=1), scores.argmax(axis=1))
     assert probabilities.mean() == pytest.approx(0.1, abs=0.02)
-    assert len({*choose_thresholds("scut", scores[:29], labels[:29])[1].a}) > 1  # as before
+    assert len({*choose_thresholds("scut", scores[:99], labels[:99])[1].a}) > 1  # as before

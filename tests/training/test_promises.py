@@ -319,6 +319,15 @@ def test_nothing_is_promised_by_fewer_documents_than_there_are_folds(settings):
         textcat.train(records, textcat.read_recipe("paum").with_settings([settings]))
 
 
+@pytest.mark.parametrize("name", ["paum", "few-documents"])
+def test_with_few_documents_promises_change_no_probability(newswire, name):
+    few = replace(newswire, train=newswire.train[:150], test=[])
+    recipe = textcat.read_recipe(name)
+    plain, promising = (textcat.train(few, recipe.with_settings(settings)) for settings in ([], ["promise.recall=0.5"]))
+    texts = [document.zones["body"] for document in newswire.test]
+    np.testing.assert_array_equal(promising.predict_proba(texts), plain.predict_proba(texts))
+
+
 def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_them(newswire):
     """Terms that the other folds do not know have no part in a row's length."""
     recipe = textcat.read_recipe("default")

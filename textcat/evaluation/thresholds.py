@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.base.calibration import Calibration, topic_samples
 from textcat.evaluation.metrics import PositivePlaces
 
-_FEW_PER_TOPIC = 3  # documents: with fewer, a topic's own mean and deviation of scores say little
+_FEW_PER_TOPIC = 10  # documents: with fewer, a topic's own mean and deviation of scores say little
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
 
@@ -99,7 +99,7 @@ def choose_thresholds(
     threshold of largest F1. "scut-fbr": as "scut", but the highest score if the largest F1 is below 0.1. "pcut": the
     threshold that reproduces the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
 
-    If there are fewer than three documents per topic, "single" fits one curve to the scores of all topics together:
+    If there are fewer than ten documents per topic, "single" fits one curve to the scores of all topics together:
     the topic with the highest probability, which a document gets, is then the one with the highest score.
     """
     values = np.asarray(scores)

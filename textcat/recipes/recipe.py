@@ -170,8 +170,7 @@ class TagSettings:
     cross_validate : bool
         Whether each fold's rankers are trained from the start, without the terms that only the fold has. Otherwise
         their scores are approximated, which takes less time, but with few documents makes the probabilities of new
-        documents too high. No effect with a promise or a shortlist, or if some documents were labelled for some topics
-        only.
+        documents too high. No effect with a shortlist, or if some documents were labelled for some topics only.
     """
 
     strategy: str = "zero"

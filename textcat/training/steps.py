@@ -40,7 +40,7 @@ from textcat.model.sparse import Sparse
 from textcat.model.support import kept_texts, support_documents, without_texts
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
-from textcat.recipes.recipe import Recipe
+from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
 from textcat.training.aging import measure_aging
 from textcat.training.checks import OPTIONS, TrainingOptions, check_training, warn_of_corpus
 from textcat.training.cross_validation import (
@@ -279,7 +279,7 @@ class _Training:
     def cross_validates(self) -> bool:
         """Whether thresholds and probabilities are fitted to out-of-fold scores, not to approximations of these."""
         recipe = self.recipe
-        if not recipe.tags.cross_validate or recipe.promise.is_asked or recipe.topics.shortlist:
+        if not recipe.tags.cross_validate or recipe.topics.shortlist:
             return False
         # A new topic may be judged for its own documents only: their out-of-fold scores hardly differ.
         return self.n_deciding_folds > 0 and self.corpus.unjudged(self.corpus.train) is None
@@ -398,19 +398,22 @@ class _Training:
             return Decisions(np.zeros(n_topics, np.float32), strategy=self.recipe.tags.strategy)
         release_memory()
         with self.stages.stage("thresholds", n_folds * n_topics) as advance:
+            fold_of, promised = assign_folds(labels, n_folds, 0, groups), None
+            if self.recipe.promise.is_asked:
+                promised = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
+                if scores is None and len(fold_of) >= FEW_DOCUMENTS:  # with fewer, they are too low for probabilities
+                    scores = promised
             if scores is None:
-                fold_of = assign_folds(labels, n_folds, 0, groups)
-                if self.recipe.promise.is_asked:
-                    scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
-                else:
-                    scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
-            if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
+                scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
+            both = [scores] if promised is None else [scores, promised]
+            if any(np.isinf(held_out).any() or np.isnan(held_out).all(axis=0).any() for held_out in both):
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
             of_groups = first_of_groups(scores, groups), labels_of_groups(labels, groups)
-            return decisions_by_scores(self.recipe, self.corpus.topics, *of_groups)
+            promised = None if promised is None else first_of_groups(promised, groups)
+            return decisions_by_scores(self.recipe, self.corpus.topics, *of_groups, promised)
 
 
 def train_without(

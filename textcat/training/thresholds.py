@@ -49,7 +49,13 @@ _PASSES, _OWN = 2, 0.4
 _AT_ONCE = 8  # number of topics whose rankers score all rows together
 
 
-def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> Decisions:
+def decisions_by_scores(
+    recipe: Recipe,
+    topics: Sequence[str],
+    scores: np.ndarray,
+    labels: sp.csc_matrix,
+    promised: np.ndarray | None = None,
+) -> Decisions:
     """Compute the decisions that a recipe asks for from held-out scores: thresholds, calibration curves, and promises.
 
     Parameters
@@ -59,6 +65,8 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
     scores : ndarray of shape (n_documents, n_topics)
         nan where a document is not in a topic's sample.
     labels : sparse matrix of the same shape
+    promised : ndarray of the same shape, optional
+        Other scores to make promises by, those of `promise_scores`.
 
     Raises
     ------
@@ -69,21 +77,32 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
     thresholds, curves = choose_thresholds(tags.strategy, scores, labels, tags.probability)
     held_out = HeldOut.fit(scores, labels, curves)
     decisions = Decisions(thresholds, curves, tags.strategy, held_out=held_out)
-    return _with_promises(decisions, recipe.promise, topics, scores, labels) if recipe.promise.is_asked else decisions
+    if not recipe.promise.is_asked:
+        return decisions
+    by_promise = scores if promised is None else promised
+    return _with_promises(decisions, recipe.promise, topics, scores, by_promise, labels)
 
 
 def _with_promises(
-    decisions: Decisions, asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix
+    decisions: Decisions,
+    asked: PromiseSettings,
+    topics: Sequence[str],
+    scores: np.ndarray,
+    promised: np.ndarray,
+    labels: sp.csc_matrix,
 ) -> Decisions:
-    """Return decisions with promises and, unless each document gets a single topic, with the thresholds for review."""
+    """Return decisions with promises and, unless each document gets a single topic, with the thresholds for review.
+
+    Promises are made by the scores `promised`; which topics a document gets, is decided by `scores`.
+    """
     precision, recall = (
         _shares_by_topic(*wanted, topics)
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
-    curves, confidence, in_sample = decisions.curves(), asked.confidence, scores
+    curves, confidence, in_sample = decisions.curves(), asked.confidence, promised
     labelled_scores = np.where(np.isnan(scores), -np.inf, scores)  # topics a document was not labelled for come last
     if decisions.single:  # a document that gets a topic is part of that topic's sample
-        in_sample = np.where(scores > decisions.cut_scores(labelled_scores), scores, np.nan)
+        in_sample = np.where(scores > decisions.cut_scores(labelled_scores), promised, np.nan)
     threshold, *counts = promise_precision(in_sample, labels, precision, confidence, curves)
     documents, correct = (of_topics.astype(np.float64) for of_topics in counts)
     together = np.zeros(len(topics))
@@ -95,14 +114,13 @@ def _with_promises(
         threshold[small], documents[small], correct[small] = pooled
         together[small] = np.isfinite(threshold[small])
     precision[np.isinf(threshold)] = np.nan
-    lower = promise_recall(scores, labels, recall, confidence)
+    lower = promise_recall(promised, labels, recall, confidence)
     recall[np.isinf(lower)] = np.nan
     if not asked.missed and np.isnan(precision).all() and np.isnan(recall).all():
-        raise TextcatError(_no_promise(asked, topics, scores, labels))
-    probabilities = curves.probabilities(scores)
+        raise TextcatError(_no_promise(asked, topics, promised, labels))
     review = np.where(np.isinf(lower), decisions.thresholds, lower)
     if asked.missed:
-        limit = curves.threshold(_limit_missed(asked, probabilities, labels))
+        limit = curves.threshold(_limit_missed(asked, curves.probabilities(promised), labels))
         review = np.where(np.isinf(lower), limit, np.minimum(lower, limit))
     review = np.minimum(review, threshold)
     promises = Promises(
@@ -110,7 +128,8 @@ def _with_promises(
     )
     if not decisions.single:
         decisions = replace(decisions, thresholds=review.astype(decisions.thresholds.dtype))
-    expected = ExpectedRecall.fit(scores, probabilities, decisions.decide(labelled_scores), labels.toarray() > 0)
+    given = decisions.decide(labelled_scores)
+    expected = ExpectedRecall.fit(scores, curves.probabilities(scores), given, labels.toarray() > 0)
     return replace(decisions, promises=promises, expected_recall=expected)
 
 
