@@ -429,6 +429,37 @@ def run(capsys, monkeypatch, tmp_path):
     return Run(capsys, monkeypatch)
 
 
+def test_what_was_learnt_is_not_measured_as_if_it_were_new(run):
+    words = ("ash", "birch", "cedar")
+    rows = [{"id": f"d{i}", "text": f"{words[i % 3]}wood grew on hill {i}", "topics": words[i % 3]} for i in range(24)]
+    for name, part in (("old", rows[:15]), ("new", rows[15:21]), ("others", rows[21:])):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    run("train", "old.jsonl", "--recipe", "paum", "--updatable", "--out", "m")
+    run("learn", "m", "new.jsonl")
+    for corpus in ((), ("old.jsonl",)):  # a part of what it was trained on: as measured when it learnt
+        measured = run("evaluate", "m", *corpus)
+        assert "Measured after training, on 21 training documents, by cross-validation" in measured.out
+        assert "too good" not in measured.err
+    shutil.copy("new.jsonl", "copy.jsonl")
+    for corpus in ("new.jsonl", "copy.jsonl"):
+        assert "was trained on 6 of the 6 documents of" in run("evaluate", "m", corpus).err
+    assert "too good" not in run("evaluate", "m", "others.jsonl").err
+
+
+def test_topics_that_got_clearly_worse_are_shown_though_no_document_of_theirs_was_learnt(run):
+    rows = [{"id": f"d{i}", "text": f"{w}wood hill", "topics": w} for i, w in enumerate(["ash", "birch", "cedar"] * 6)]
+    copies = [{"id": f"e{i}", "text": "ashwood hill", "topics": "rust"} for i in range(5)]
+    for name, part in (("old", rows), ("new", copies)):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    run("train", "old.jsonl", "--recipe", "paum", "--updatable", "--set", "tags.strategy=single", "--out", "m")
+    printed = run("learn", "m", "new.jsonl", "--new-topics-negative").out
+    assert [line.split()[0] for line in printed.splitlines() if line.startswith(("ash", "birch", "cedar", "rust"))] == [
+        "ash",
+        "rust",
+    ]
+    assert "2 topics have as many documents as before, and no figure that fell by 0.05 (--topics)." in printed
+
+
 def test_the_command_learns_removes_and_undoes(run):
     old = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3], split="test" if i > 11 else "train") for i in range(15)]
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
@@ -448,7 +479,7 @@ def test_the_command_learns_removes_and_undoes(run):
             ["dogwood", "0", "2"],
         ][1:]
     )
-    assert "A topic has as many documents as before (--topics)." in printed
+    assert "A topic has as many documents as before, and no figure that fell by 0.05 (--topics)." in printed
     then = learnt_naively(old, new, {"d3", "d4"}, False)
     written("then.jsonl", then)
     run("train", "then.jsonl", *options, "anew")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from textcat.model.history import LearningStep
     from textcat.training.updatable import UpdateResult
 
+_WORSE = 0.05  # topics whose AP or F1 has fallen by this much are shown, too
+
 
 @common.with_options(read=common.corpus_reader)
 def learn(
@@ -122,7 +124,7 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
 
     rows, evaluation, cost = result.rows(), result.tagger.evaluation, cost_of_stages(stages)
     has_changed = any((result.added, result.corrected, result.removed))
-    shown = [_update_row(row) for row in rows if per_topic or row["before"] != row["after"]]
+    shown = [_update_row(row) for row in rows if per_topic or row["before"] != row["after"] or _is_worse(row)]
     left = len(rows) - len(shown) if has_changed else 0
     those = "A topic has" if left == 1 else f"{left:,} topics have"
     measured = evaluation is not None and (shown or has_changed)
@@ -138,7 +140,7 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
         },
         *_changes(result),
         Table(shown, needed=3),
-        f"{those} as many documents as before (--topics)." if left else "",
+        f"{those} as many documents as before, and no figure that fell by {_WORSE:g} (--topics)." if left else "",
         f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}." if evaluation and measured else "",
         f"Documents that later steps labelled, too, keep these labels: {first_of(result.kept)}." if result.kept else "",
         stage_table(**cost),
@@ -157,6 +159,12 @@ def _changes(result: "UpdateResult") -> list[str]:
     n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n) or "none changed"
     return [*changes, f"Documents: {said}; {tagger.facts.train_documents:,} are trained on."]
+
+
+def _is_worse(row: Mapping[str, Any]) -> bool:
+    """Return whether a topic's average precision or F1 has fallen clearly."""
+    pairs = ((row[f"{name}_before"], row[f"{name}_after"]) for name in ("ap", "f1"))
+    return any(before is not None and after is not None and before - after >= _WORSE for before, after in pairs)
 
 
 def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from textcat.base.frames import is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import is_shipped
@@ -147,7 +149,7 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
     source, own = corpus.origin, tagger.facts.origin
     if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
-        pass
+        _warn_of_texts_trained_on(tagger, corpus)
     elif not corpus.test or not _are_alike(SPLIT, own, source):
         warn_once(
             f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
@@ -160,6 +162,20 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
             "figures are too good; measure it on others."
         )
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
+
+
+def _warn_of_texts_trained_on(tagger: Tagger, corpus: Corpus) -> None:
+    """Warn if an updatable model was trained on texts that it is measured on, also by `learn`."""
+    trained_on = np.zeros(0) if tagger.folder is None else storage.texts_trained_on(tagger.folder)
+    if not len(trained_on):
+        return
+    documents = corpus.test or corpus.train
+    sketches = Corpus("", [], documents, ()).sketches
+    if n := int(np.count_nonzero(np.isin(sketches["fingerprint"], trained_on) & (sketches["words"] > 0))):
+        warn_once(
+            f"The model {tagger.folder} was trained on {n:,} of the {len(documents):,} documents of {corpus.name}, so "
+            "the figures are too good: measure it on others."
+        )
 
 
 def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

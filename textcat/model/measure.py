@@ -235,9 +235,15 @@ def no_test_documents(corpus_name: str) -> TextcatError:
 
 
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
-    """Return whether a corpus has the name, topics and number of documents of the tagger's training corpus."""
-    trained_on = tagger.facts.corpus, tagger.topics, tagger.facts.train_documents
-    return trained_on == (corpus.name, corpus.topics, len(corpus.train))
+    """Return whether a tagger was trained on a corpus, by the corpus's name, topics and number of documents.
+
+    A tagger that has learnt since was trained on more documents, perhaps with more topics; it must have been measured.
+    """
+    facts, own, place = tagger.facts, tagger.facts.origin.get("name_or_path"), corpus.origin.get("name_or_path")
+    if (facts.corpus, tagger.topics, facts.train_documents) == (corpus.name, corpus.topics, len(corpus.train)):
+        return True
+    has_learnt = len(corpus.train) < facts.train_documents and tagger.evaluation is not None
+    return has_learnt and bool(own) and own == place and set(corpus.topics) <= set(tagger.topics)
 
 
 def relevant_topics(tagger: Tagger, corpus: Corpus) -> Any:

@@ -190,7 +190,7 @@ def load_versioned(
 ) -> tuple[Tagger, str]:
     """Return a tagger as `load` does, and the checksum of its manifest."""
     with MODEL.open(folder) as model, model.raise_read_errors():
-        tagger = _Contents.read(model, mapped=mapped).tagger()
+        tagger = replace(_Contents.read(model, mapped=mapped).tagger(), folder=model.folder)
     if with_rules:
         rules = rules_of_model(folder, tagger.topics, tagger.topic_names, tagger.broader)
         tagger = replace(tagger, decisions=replace(tagger.decisions, rules=rules))
@@ -211,6 +211,15 @@ def load_training_counts(folder: str | os.PathLike[str]) -> tuple[TrainingCounts
         model.check({name: manifest.files[name] for name in (COUNTS, COUNT_ARRAYS)})
         counts = TrainingCounts.from_entries(model.json(COUNTS), read_arrays(model.files[COUNT_ARRAYS]), manifest)
         return counts, manifest, _evaluation(manifest)
+
+
+def texts_trained_on(folder: str | os.PathLike[str]) -> np.ndarray:
+    """Return hashes of the words of an updatable model's training documents; none if the model is not updatable."""
+    try:
+        counts = load_training_counts(folder)[0]
+    except TextcatError:
+        return np.zeros(0, np.uint64)
+    return np.asarray(counts.sketches["fingerprint"][: len(counts.corpus.train)])
 
 
 def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,6 +67,8 @@ class Tagger:
         The preferred names of topics, by id, if training had a vocabulary; and their language, "" if unknown.
     broader : dict of str to tuple of str
         By topic: its nearest broader topics; topics without any are missing.
+    folder : Path, optional
+        The folder it was read from.
     """
 
     features: TfIdf
@@ -79,6 +82,7 @@ class Tagger:
     topic_names: Mapping[str, str] = field(default_factory=dict)
     names_language: str = ""
     broader: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "decisions", self.decisions.checked(self.topics))
