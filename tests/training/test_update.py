@@ -444,6 +444,13 @@ def test_what_was_learnt_is_not_measured_as_if_it_were_new(run):
     for corpus in ("new.jsonl", "copy.jsonl"):
         assert "was trained on 6 of the 6 documents of" in run("evaluate", "m", corpus).err
     assert "too good" not in run("evaluate", "m", "others.jsonl").err
+    assert "only for a model that was trained on them" in run.refuses("report", "m")
+    for row in rows[:15]:
+        row["text"] += " of another year"
+    Path("old.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:15]))
+    changed = run("evaluate", "m", "old.jsonl")  # other documents are measured, with a warning
+    assert "cross-validation" not in changed.out
+    assert "trained on documents of old.jsonl, so these figures are too good" in changed.err
 
 
 def test_topics_that_got_clearly_worse_are_shown_though_no_document_of_theirs_was_learnt(run):

@@ -116,9 +116,9 @@ def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 def _may_be_those_of_training(tagger: Tagger, documents: Sequence[Document]) -> bool:
     """Return whether there are as many documents, and as many of each of their topics, as a tagger was trained on."""
     counts, sizes = topic_counts(documents), dict(zip(tagger.topics, tagger.facts.train_sizes.tolist(), strict=True))
-    return len(documents) == tagger.facts.train_documents and all(
-        counts[topic] == sizes[topic] for topic in counts.keys() & sizes.keys()
-    )
+    shared = counts.keys() & sizes.keys()
+    are_as_many = len(documents) == tagger.facts.train_documents
+    return are_as_many and bool(shared) and all(counts[topic] == sizes[topic] for topic in shared)
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
@@ -140,16 +140,24 @@ def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
 def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     """Return a corpus whose test part is to be measured.
 
-    If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
-    other corpus is returned as it is. Warn if the tagger was probably trained on documents that are measured, or if
-    their topics are written in another way than the tagger's.
+    If a corpus has no test documents, and the tagger was not trained on it, nor on it and on what it has learnt since,
+    all its documents become the test part. Any other corpus is returned as it is. Warn if the tagger was probably
+    trained on documents that are measured, or if their topics are written in another way than the tagger's.
     """
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus
-    _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
-    source, own = corpus.origin, tagger.facts.origin
-    if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
-        _warn_of_texts_trained_on(tagger, corpus)
+    source, own, documents = corpus.origin, tagger.facts.origin, corpus.test or corpus.train
+    is_own = bool(source.get("name_or_path")) and source["name_or_path"] == own.get("name_or_path")
+    n_trained_on = _n_trained_on(tagger, documents)
+    if is_own and not corpus.test and tagger.evaluation is not None and n_trained_on == len(documents):
+        return corpus
+    _warn_of_topics_written_otherwise(tagger, documents)
+    if not is_own:
+        if n_trained_on:
+            warn_once(
+                f"The model {tagger.folder} was trained on {n_trained_on:,} of the {len(documents):,} documents of "
+                f"{corpus.name}, so the figures are too good: measure it on others."
+            )
     elif not corpus.test or not _are_alike(SPLIT, own, source):
         warn_once(
             f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
@@ -164,18 +172,13 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
 
 
-def _warn_of_texts_trained_on(tagger: Tagger, corpus: Corpus) -> None:
-    """Warn if an updatable model was trained on texts that it is measured on, also by `learn`."""
+def _n_trained_on(tagger: Tagger, documents: list[Document]) -> int:
+    """Return the number of documents whose words an updatable model was trained on, also by `learn`; 0 if unknown."""
     trained_on = np.zeros(0) if tagger.folder is None else storage.texts_trained_on(tagger.folder)
     if not len(trained_on):
-        return
-    documents = corpus.test or corpus.train
+        return 0
     sketches = Corpus("", [], documents, ()).sketches
-    if n := int(np.count_nonzero(np.isin(sketches["fingerprint"], trained_on) & (sketches["words"] > 0))):
-        warn_once(
-            f"The model {tagger.folder} was trained on {n:,} of the {len(documents):,} documents of {corpus.name}, so "
-            "the figures are too good: measure it on others."
-        )
+    return int(np.count_nonzero(np.isin(sketches["fingerprint"], trained_on) & (sketches["words"] > 0)))
 
 
 def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -235,15 +235,9 @@ def no_test_documents(corpus_name: str) -> TextcatError:
 
 
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
-    """Return whether a tagger was trained on a corpus, by the corpus's name, topics and number of documents.
-
-    A tagger that has learnt since was trained on more documents, perhaps with more topics; it must have been measured.
-    """
-    facts, own, place = tagger.facts, tagger.facts.origin.get("name_or_path"), corpus.origin.get("name_or_path")
-    if (facts.corpus, tagger.topics, facts.train_documents) == (corpus.name, corpus.topics, len(corpus.train)):
-        return True
-    has_learnt = len(corpus.train) < facts.train_documents and tagger.evaluation is not None
-    return has_learnt and bool(own) and own == place and set(corpus.topics) <= set(tagger.topics)
+    """Return whether a corpus has the name, topics and number of documents of the tagger's training corpus."""
+    trained_on = tagger.facts.corpus, tagger.topics, tagger.facts.train_documents
+    return trained_on == (corpus.name, corpus.topics, len(corpus.train))
 
 
 def relevant_topics(tagger: Tagger, corpus: Corpus) -> Any:
@@ -258,11 +252,11 @@ def _with_topics_of(tagger: Tagger, corpus: Corpus) -> Corpus:
 def _stored_evaluation(tagger: Tagger, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
     """Return the evaluation stored in the tagger.
 
-    Raise TextcatError if there is none, or if it was made on another corpus, or for other bands (sets of topics to
-    average over) than `spec` asks for.
+    Raise TextcatError if there is none, or if it was made for other bands (sets of topics to average over) than `spec`
+    asks for.
     """
     kept = tagger.evaluation
-    if kept is None or not was_trained_on(tagger, corpus):
+    if kept is None:
         raise no_test_documents(corpus.name)
     names = [row.band for row in kept.bands]
     if spec is not None and [spec] != names and [*spec] != names:
