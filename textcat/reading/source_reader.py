@@ -201,14 +201,12 @@ class SourceReader:
             self._sums[name] = sum_
 
     def _is_beside_text(self, entry: Source | ContainerEntry) -> bool:
-        """Return whether a file of a folder or an archive lies beside a text of the same name, as far as can be told.
+        """Return whether a file of a folder or an archive lies beside a text of the same name.
 
-        Of a file alone, and in a corpus, this is not asked.
+        Of a file alone, and in a corpus, this is not asked, and in a tar that is read once it cannot be told: True.
         """
-        if self._settings.labels is not None or not isinstance(entry, ContainerEntry):
+        if self._settings.labels is not None or not isinstance(entry, ContainerEntry) or entry.neighbours is None:
             return True
-        if entry.neighbours is None:
-            return False
         folder, name = posixpath.split(entry.name)
         if self._texts is None or self._texts.neighbours is not entry.neighbours or self._texts.folder != folder:
             names = (text for text in entry.neighbours.names(folder) if named_format(text) == "text")

@@ -173,3 +173,16 @@ def test_what_lists_subjects_without_a_text_beside_it_is_left_out_with_a_trace(t
     left = {item.source.removeprefix(f"{source}/") for item in found if isinstance(item, Rejection)}
     assert read == {"1.txt", "2.txt"}
     assert left == {"talk.key", "d/1.key", "d/words.tsv", "speech.key"}
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_subjects_of_texts_in_a_tar_inside_an_archive_are_ignored(tmp_path, is_zipped, is_packed):
+    """Such a tar is read once, so that it cannot be told what else it holds."""
+    tar = tarred(
+        ("a/1.txt", b"Tin"), ("a/1.key", b"tin\n"), ("a/2.tsv", b"<http://e.org/1>\ttin\n"), ("a/2.txt", b"Gold")
+    )
+    inner = ("in.tgz", gzip.compress(tar)) if is_packed else ("in.tar", tar)
+    outer = tmp_path / ("out.zip" if is_zipped else "out.tar")
+    outer.write_bytes((zipped if is_zipped else tarred)(inner))
+    assert [item.zones["body"] for item in tagged(outer)] == ["Tin", "Gold"]
