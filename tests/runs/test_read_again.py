@@ -10,6 +10,8 @@ import threading
 import zipfile
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 from archive_runs import READ, make_archive, rows, run
@@ -267,6 +269,16 @@ def test_a_file_that_needs_a_library_is_read_when_it_is_installed(
     again = run(model, [folder], out)
     assert len(again.growth.again) == 1
     assert (rejected(out), len(ids(out))) == ([], 14)
+    assert not run(model, [folder], out).growth
+
+
+def test_a_file_is_not_read_again_for_a_module_that_is_there_but_cannot_be_imported(model, folder, out, monkeypatch):
+    (folder / "e.docx").write_bytes(word("Wheat exports rose"))
+    other = ModuleType("docx")  # another package of this name
+    other.__spec__ = ModuleSpec("docx", None)
+    monkeypatch.setitem(sys.modules, "docx", other)
+    run(model, [folder], out)
+    assert [row["source"].rpartition("/")[2] for row in rejected(out)] == ["e.docx"]
     assert not run(model, [folder], out).growth
 
 

@@ -171,10 +171,13 @@ def installed_version(name: str) -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether a module can be imported."""
+    """Return whether a module is installed; of a module in a package, the package is imported."""
     from importlib.util import find_spec
 
-    return find_spec(module) is not None
+    try:
+        return find_spec(module) is not None
+    except ImportError:  # the package is missing, or is none
+        return False
 
 
 def installed_spacy() -> str:

@@ -3,13 +3,16 @@
 import sys
 from email.message import EmailMessage
 
+import pypdf
 import pytest
 from cases import every
 from office_files import changed, drawn, locked, pdf, word
 
+from textcat.base.disk import is_installed
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, text_of_file
+from textcat.reading.formats.documents import missing_module
 
 
 def bomb():
@@ -86,6 +89,32 @@ def test_where_lxml_was_left_out_such_files_are_rejected_by_its_name(tmp_path, m
     (tmp_path / name).write_bytes(data)
     (missing,) = rejections(tmp_path)
     assert "needs lxml, which is not installed: run `pip install lxml`" in missing.reason
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_pdf_needs_cryptography_only_where_it_is_not_installed(tmp_path, monkeypatch, is_there):
+    """The library raises the same error if another package, such as brotli, is not installed."""
+
+    def fail(*_):
+        raise pypdf.errors.DependencyError("brotli is required")
+
+    (tmp_path / "a.pdf").write_bytes(pdf("Tin"))
+    monkeypatch.setattr("pypdf.PdfReader", fail)
+    monkeypatch.setattr("textcat.reading.formats.pdf.is_installed", lambda name: is_there)
+    (missing,) = rejections(tmp_path)
+    assert missing.needs == ("" if is_there else "cryptography")
+
+
+@pytest.mark.parametrize(
+    ("error", "needs"),
+    [
+        (ModuleNotFoundError("No module named 'lxml'", name="lxml"), "lxml"),  # which python-docx imports
+        (ImportError("cannot import name 'Document' from 'docx'", name="docx"), ""),
+    ],
+)
+def test_a_file_needs_the_module_that_is_not_installed(error, needs):
+    assert missing_module(error).needs == needs
+    assert not is_installed("sys.nothing")  # sys is no package
 
 
 def test_in_a_folder_per_topic_files_are_texts_unless_they_can_be_none(tmp_path):

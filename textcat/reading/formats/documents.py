@@ -56,9 +56,14 @@ def _content(read: _Reader, block: Block, settings: InputSettings, span: RecordS
     return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
 
 
-def missing_module(name: str) -> UnreadableError:
-    """Return the error for a file that cannot be read because a module is not installed."""
-    return UnreadableError(_NO_LXML if name == "lxml" else _MISSING, needs=name)
+def missing_module(error: ImportError) -> UnreadableError:
+    """Return the error for a file that cannot be read because a module is not installed, or cannot be imported.
+
+    Only of a module that is not installed can be told later whether the file can be read.
+    """
+    name = error.name or ""
+    needs = name if isinstance(error, ModuleNotFoundError) else ""
+    return UnreadableError(_NO_LXML if name.partition(".")[0] == "lxml" else _MISSING, needs=needs)
 
 
 def clean(text: str) -> str:

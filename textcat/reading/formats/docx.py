@@ -32,8 +32,8 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     try:
         from docx import Document
         from docx.oxml import parse_xml
-    except ImportError:
-        raise missing_module("docx") from None
+    except ImportError as error:
+        raise missing_module(error) from None
     if span.data.startswith(_ENCRYPTED):
         raise UnreadableError("is encrypted, or in Word's format before 2007: save it as .docx without a password")
     try:

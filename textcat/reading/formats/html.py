@@ -172,8 +172,8 @@ def extract_page(text: str) -> ExtractedText:
     """Extract the title and all visible text of a page of HTML; files that the page refers to are not loaded."""
     try:
         from lxml import etree
-    except ImportError:
-        raise missing_module("lxml") from None
+    except ImportError as error:
+        raise missing_module(error) from None
     try:
         # Without a tree, depth is unlimited, and time is proportional to the page's length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)

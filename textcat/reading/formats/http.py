@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from textcat.base.errors import install_hint
 from textcat.reading.faults import UnreadableError
+from textcat.reading.formats.documents import missing_module
 
 _STATUS = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
@@ -114,10 +115,10 @@ def _unbrotlied(body: bytes, most: int, is_cut: bool) -> bytes:
         return body
     try:
         import brotli
-    except ImportError:
+    except ImportError as error:
         hint = install_hint("web")
         fault = f"has a body packed by Brotli: run `{hint}` to read it, then start again"
-        raise UnreadableError(fault, needs="brotli") from None
+        raise UnreadableError(fault, needs=missing_module(error).needs) from None
 
     def pieces() -> Iterator[bytes]:
         unpack, packed = brotli.Decompressor(), body

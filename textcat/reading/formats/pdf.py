@@ -4,6 +4,7 @@ import io
 import logging
 from typing import Any
 
+from textcat.base.disk import is_installed
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import (
     ExtractedText,
@@ -58,16 +59,18 @@ class _Work:
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     try:
         import pypdf
-    except ImportError:
-        raise missing_module("pypdf") from None
+    except ImportError as error:
+        raise missing_module(error) from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each fault that it tolerates
     try:
         with pypdf.apply_configuration(**_LIMITS):
             return _pages(pypdf.PdfReader(io.BytesIO(span.data)), _Work(settings.max_bytes))
     except UnreadableError:
         raise
-    except pypdf.errors.DependencyError:
-        raise missing_module("cryptography") from None
+    except pypdf.errors.DependencyError as error:
+        if is_installed("cryptography"):  # it lacks another program or package, as for pictures
+            raise broken_file("PDF", error) from None
+        raise missing_module(ModuleNotFoundError(name="cryptography")) from None
     except Exception as error:  # the library raises many types of exceptions for broken files
         raise broken_file("PDF", error) from None
 

@@ -294,8 +294,8 @@ def _character(match: "re.Match[bytes]") -> bytes:
 def _tree(data: bytes, encoding: str) -> Any:
     try:
         from lxml import etree
-    except ImportError:
-        raise missing_module("lxml") from None
+    except ImportError as error:
+        raise missing_module(error) from None
     try:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
