@@ -231,6 +231,26 @@ def test_a_file_whose_new_name_decides_otherwise_how_it_is_read_is_read_again(
     assert [row["source"] for row in rejected(out)] == [row["source"] for row in rejected(tmp_path / "new")]
 
 
+@pytest.mark.parametrize(
+    ("ending", "data"),
+    [("key", b"wheat\n"), ("tsv", b"<http://e.org/1>\twheat\n"), ("tab", b"<http://e.org/1>\twheat\n")],
+)
+def test_what_listed_the_subjects_of_a_text_is_read_again_under_a_name_that_no_text_has(
+    model, folder, out, tmp_path, ending, data
+):
+    (folder / "y.txt").write_bytes(WHEAT)
+    (folder / f"y.{ending}").write_bytes(data)
+    run(model, [folder], out)
+    assert rejected(out) == []
+    (folder / f"y.{ending}").rename(folder / f"z.{ending}")
+    for _ in range(2):
+        run(model, [folder], out)
+    run(model, [folder], tmp_path / "new")
+    assert sorted(rows(out)) == sorted(rows(tmp_path / "new"))
+    assert [row["source"] for row in rejected(out)] == [row["source"] for row in rejected(tmp_path / "new")]
+    assert len(rejected(out)) == 1
+
+
 def install(monkeypatch, versions):
     """Let libraries have other versions; "none": they are not installed."""
     if versions["python_docx"] == "none":

@@ -25,6 +25,7 @@ from textcat.reading.sources import FormatGuess, is_url
 from textcat.reading.streams import ByteStream
 
 _TEXTS = ("text", "lines")
+_OF_SUBJECTS = frozenset({".key", ".tsv", ".tab"})  # endings of files that may list the subjects of a text
 FOLDERS = "folders"  # formats read for a folder per topic: one document per file, by name, or else texts
 _BY_NAME = {
     "jsonl": ("jsonl", "ndjson"),
@@ -126,6 +127,9 @@ def is_read_alike(name: str, other: str, settings: InputSettings) -> bool:
     endings = {"eml" if is_message(of) else posixpath.splitext(plain_name(of))[1].lower() for of in names}
     packed = {plain_name(of) != of for of in names}
     if len(endings) > 1 or len(packed) > 1:
+        return False
+    # Whether such a file lists the subjects of a text depends on the texts beside it.
+    if not endings.isdisjoint(_OF_SUBJECTS) and len({annif.stem_of_name(plain_name(of)) for of in names}) > 1:
         return False
     return not settings.for_files or (settings.for_file(name) == settings.for_file(other) and not is_archive(name))
 
