@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import zipfile
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -37,7 +37,7 @@ from textcat.reading.streams import (
 
 #: Bytes of XML in a compressed tar that are copied, so that files in it can refer to each other.
 MOST_COPIED = 1 << 30
-_MOST_LOOKED_UP = 1 << 17  # files of a tar that other files in it can refer to, so that memory stays bounded
+_MOST_LOOKED_UP = 1 << 17  # texts of a tar, and files that may be XML, which its files refer to: memory stays bounded
 _TEXT = re.compile(r"\.te?xt(?:\.\w+)?\Z", re.IGNORECASE)  # texts, beside which other files list their subjects
 _MAYBE_XML = re.compile(r"\.(?:xml|alto|mets)(?:\.\w+)?\Z|(?:\A|/)[^./]+\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
@@ -430,7 +430,11 @@ def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Calla
     with suppress(UnreadableError, *READ_ERRORS):
         stream = reopen()
         files = _copied(stream) if stream.file is None else _sought(stream.file)
-        yield from islice(files, _MOST_LOOKED_UP)
+        counts = Counter[bool]()
+        for name, opened in files:
+            counts[may_be_xml := bool(_MAYBE_XML.search(name))] += 1
+            if counts[may_be_xml] <= _MOST_LOOKED_UP:
+                yield name, opened
 
 
 def _sought(stored: Any) -> Iterator[tuple[str, Callable[[], ByteStream]]]:

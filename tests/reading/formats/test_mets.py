@@ -165,6 +165,16 @@ def test_of_a_compressed_tar_not_too_much_is_copied(folder, monkeypatch):
     assert ["compressed tar" in fault.reason for fault in faults(found)] == [True, True]  # each needs the second page
 
 
+def test_texts_of_a_tar_do_not_count_for_the_limit_of_files_that_a_mets_file_may_refer_to(folder, monkeypatch):
+    monkeypatch.setattr("textcat.reading.containers._MOST_LOOKED_UP", len(ISSUE_FILES))
+    texts = [(f"{n}.txt", b"Tin") for n in range(len(ISSUE_FILES) + 1)]
+    packed = tarred(*texts, *ISSUE_FILES.items())
+    (folder / "a.tar").write_bytes(packed)
+    (folder / "a.tgz").write_bytes(gzip.compress(packed))
+    for name in ("a.tar", "a.tgz"):
+        assert bodies(read(name)) == ["Tin"] * len(texts) + BODIES
+
+
 def test_files_may_be_compressed_since_they_were_referred_to(folder):
     write(folder, {f"{name}.gz": gzip.compress(data) for name, data in ISSUE_FILES.items()})
     assert bodies(read("mets.xml.gz")) == bodies(read(".")) == BODIES
