@@ -100,7 +100,8 @@ def _formats_in(source: Source, settings: InputSettings) -> Iterator[str]:
         yield source.format
         return
     for state in source.states:
-        form = format_by_name(state.name, settings.for_file(path_inside(source.name, state.name))).format
+        of_file = settings.for_file(path_inside(source.name, state.name)) if settings.for_files else settings
+        form = format_by_name(state.name, of_file).format
         yield from [form] if form else _UNNAMED
         if not form and "." not in state.name.rpartition("/")[2]:
             yield from ARCHIVES
