@@ -37,7 +37,7 @@ from textcat.reading.streams import (
 
 #: Bytes of XML in a compressed tar that are copied, so that files in it can refer to each other.
 MOST_COPIED = 1 << 30
-_MOST_LOOKED_UP = 1 << 17  # texts of a tar, and files that may be XML, which its files refer to: memory stays bounded
+MOST_LOOKED_UP = 1 << 17  # texts of a tar, and files that may be XML, which its files refer to: memory stays bounded
 _TEXT = re.compile(r"\.te?xt(?:\.\w+)?\Z", re.IGNORECASE)  # texts, beside which other files list their subjects
 _MAYBE_XML = re.compile(r"\.(?:xml|alto|mets)(?:\.\w+)?\Z|(?:\A|/)[^./]+\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
@@ -433,7 +433,7 @@ def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Calla
         counts = Counter[bool]()
         for name, opened in files:
             counts[may_be_xml := bool(_MAYBE_XML.search(name))] += 1
-            if counts[may_be_xml] <= _MOST_LOOKED_UP:
+            if counts[may_be_xml] <= MOST_LOOKED_UP:
                 yield name, opened
 
 

@@ -166,7 +166,7 @@ def test_of_a_compressed_tar_not_too_much_is_copied(folder, monkeypatch):
 
 
 def test_texts_of_a_tar_do_not_count_for_the_limit_of_files_that_a_mets_file_may_refer_to(folder, monkeypatch):
-    monkeypatch.setattr("textcat.reading.containers._MOST_LOOKED_UP", len(ISSUE_FILES))
+    monkeypatch.setattr("textcat.reading.containers.MOST_LOOKED_UP", len(ISSUE_FILES))
     texts = [(f"{n}.txt", b"Tin") for n in range(len(ISSUE_FILES) + 1)]
     packed = tarred(*texts, *ISSUE_FILES.items())
     (folder / "a.tar").write_bytes(packed)
