@@ -401,8 +401,8 @@ class _Training:
             fold_of, promised = assign_folds(labels, n_folds, 0, groups), None
             if self.recipe.promise.is_asked:
                 promised = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
-                if scores is None and len(fold_of) >= FEW_DOCUMENTS:  # with fewer, they are too low for probabilities
-                    scores = promised
+            if scores is None and promised is not None and len(fold_of) >= FEW_DOCUMENTS:
+                scores, promised = promised, None  # for both; with fewer documents, they are too low for probabilities
             if scores is None:
                 scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
             both = [scores] if promised is None else [scores, promised]
