@@ -56,7 +56,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
     are chosen only if significantly more documents are right, by a paired comparison. But vectors are left out if fewer
     than half of the words have one; and n-grams of characters are used unless words alone are significantly better:
-    they come last, as the other choices take a third of the time without them, and are hardly ever others with them.
+    they come last, as the other choices take less time without them, and are hardly ever others with them.
     Small corpora are split into folds several times.
 
     If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, with

@@ -77,7 +77,7 @@ def train_by_names(
         Documents like those to be tagged, or their path; their labels, if any, are ignored. If there are 5,000 or more,
         4,999 evenly spaced ones are used.
     recipe : Recipe, str or path, optional
-        As for `train`; but of recipes that come with textcat, only the longest n-grams of characters are used.
+        As for `train`; but where training chooses n-grams of characters, those of four characters are used.
     text : str or sequence of str, optional
         The columns or fields that hold the text, as for `train`.
     single : bool, default=False
