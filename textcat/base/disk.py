@@ -318,13 +318,16 @@ def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":
     return array
 
 
-def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
-    """Return all arrays of an ``.npz`` file by name, read into memory; raise ValueError if the file is damaged."""
+def read_arrays(file: Path | BinaryIO, names: Iterable[str] | None = None) -> dict[str, "np.ndarray"]:
+    """Return the arrays of an ``.npz`` file by name, read into memory; raise ValueError if the file is damaged.
+
+    `names` are those of the arrays to read; None: all.
+    """
     import numpy as np
 
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+            return {name: arrays[name] for name in (arrays.files if names is None else names)}
     # zipfile, zlib and numpy raise a dozen types of exceptions, including OSError from seeking
     except Exception as error:
         if isinstance(error, OSError) and error.filename:  # the file cannot be opened

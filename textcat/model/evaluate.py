@@ -148,7 +148,7 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
         return corpus
     source, own, documents = corpus.origin, tagger.facts.origin, corpus.test or corpus.train
     is_own = bool(source.get("name_or_path")) and source["name_or_path"] == own.get("name_or_path")
-    n_trained_on = _n_trained_on(tagger, documents)
+    n_trained_on = _n_trained_on(tagger, corpus)
     if is_own and not corpus.test and tagger.evaluation is not None and n_trained_on == len(documents):
         return corpus
     _warn_of_topics_written_otherwise(tagger, documents)
@@ -172,12 +172,15 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
 
 
-def _n_trained_on(tagger: Tagger, documents: list[Document]) -> int:
-    """Return the number of documents whose words an updatable model was trained on, also by `learn`; 0 if unknown."""
+def _n_trained_on(tagger: Tagger, corpus: Corpus) -> int:
+    """Return how many documents to measure on an updatable model was trained on, also by `learn`; 0 if unknown.
+
+    Documents with the same words count as the same.
+    """
     trained_on = np.zeros(0) if tagger.folder is None else storage.texts_trained_on(tagger.folder)
     if not len(trained_on):
         return 0
-    sketches = Corpus("", [], documents, ()).sketches
+    sketches = corpus.sketches[len(corpus.train) if corpus.test else 0 :]
     return int(np.count_nonzero(np.isin(sketches["fingerprint"], trained_on) & (sketches["words"] > 0)))
 
 

@@ -25,7 +25,7 @@ SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coeffi
 SUPPORT = "documents.json"  # and their ids, titles, and maybe texts;
 # columns with vectors, and the vectors, if rows have dimensions of vectors
 SUPPORT_VECTORS = ("kept_words", "kept_vectors")
-COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
+COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; tagging does not read them
 CALIBRATION = "calibration"  # an array of models with probabilities only
 PROMISES = "promises"  # an array of models with promises only,
 HELD_OUT = "held_out"  # and an array of models with probabilities if training scored held-out documents

@@ -59,7 +59,7 @@ from textcat.model.stored_decisions import decisions_of
 from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
-from textcat.model.training_counts import TrainingCounts
+from textcat.model.training_counts import SKETCHES, TrainingCounts
 from textcat.recipes.recipe import Recipe
 
 _log = logging.getLogger(__name__)
@@ -214,12 +214,13 @@ def load_training_counts(folder: str | os.PathLike[str]) -> tuple[TrainingCounts
 
 
 def texts_trained_on(folder: str | os.PathLike[str]) -> np.ndarray:
-    """Return hashes of the words of an updatable model's training documents; none if the model is not updatable."""
-    try:
-        counts = load_training_counts(folder)[0]
-    except TextcatError:
-        return np.zeros(0, np.uint64)
-    return np.asarray(counts.sketches["fingerprint"][: len(counts.corpus.train)])
+    """Return hashes of the words of a model's training documents; none if it is not updatable, or damaged."""
+    with suppress(TextcatError), MODEL.open(folder) as model, model.raise_read_errors():
+        if COUNT_ARRAYS in model.manifest.files:
+            model.check({COUNT_ARRAYS: model.manifest.files[COUNT_ARRAYS]})
+            sketches = read_arrays(model.files[COUNT_ARRAYS], [SKETCHES])[SKETCHES]
+            return np.asarray(sketches["fingerprint"][: model.manifest.train_documents])
+    return np.zeros(0, np.uint64)
 
 
 def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textcat.model.manifest import Manifest
     from textcat.recipes.recipe import Recipe
 
-_SKETCHES = "sketches"  # the name of an array
+SKETCHES = "sketches"  # the name of an array
 _OF_TERMS = ("tokens", "features")  # the sections of a recipe that affect counts
 
 
@@ -146,7 +146,7 @@ class TrainingCounts:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays to write to a file, by name."""
-        return {**self.counts.arrays(), _SKETCHES: self.sketches}
+        return {**self.counts.arrays(), SKETCHES: self.sketches}
 
     @classmethod
     def from_entries(
@@ -162,7 +162,7 @@ class TrainingCounts:
         counts = StoredCounts.from_arrays(kept.zones, kept.terms, arrays)
         ids, n_train = kept.ids, kept.n_train
         surrogate_bytes("".join([*ids, *kept.topics, *kept.dates, *counts.zones, *counts.counts.terms]))
-        sketches = arrays[_SKETCHES]
+        sketches = arrays[SKETCHES]
         if not len(ids) == len(counts) == len(sketches) or sketches.dtype != SKETCH or len(set(ids)) != len(ids):
             raise ValueError("its lists of documents do not fit together")
         zones_of = [*(kept.zones_of or [{}] * n_train), *([{}] * (len(ids) - n_train))]
