@@ -63,13 +63,9 @@ _Scores: TypeAlias = NDArray[Any]  # of the same shape
 _Holding: TypeAlias = NDArray[np.bool_] | None  # see `Rules.holding`; None: no condition holds
 _Among: TypeAlias = NDArray[np.bool_] | None  # a mask of documents; None: all
 _Rows: TypeAlias = NDArray[np.intp]  # positions of documents
-_Columns: TypeAlias = Callable[[Sequence[str]], list[int]]  # of topics, by id or name
-# A function that changes the topics given to some documents, by their scores; it returns the documents changed.
-_Apply: TypeAlias = Callable[[_Given, _Scores, _Among], _Rows]
-# A rule's text and function, and the fields `topic` and `others` of `_Rule`, if any.
-_Made: TypeAlias = Iterator[tuple[Any, ...]]
+# A function that changes the topics given to some documents, by a rule and scores; it returns the documents changed.
+_Apply: TypeAlias = "Callable[[_Rule, _Given, _Scores, _Among], _Rows]"
 _FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
-_TABLES = ("replace", "adds", "only_with", "never_with")  # the fields with rules by topic
 
 
 @dataclass(frozen=True)
@@ -153,15 +149,15 @@ class _Rule(NamedTuple):
     text: str  # such as "adds wheat: grain"
     apply: _Apply
     condition: int | None  # the position of its condition; None: it applies to all documents
-    topic: int = -1  # the topic that a rule of the field `replace` or `never_with` takes away; -1 in other fields
-    others: frozenset[int] = frozenset()  # the topic by which it is replaced, or the topics with which it never is
+    topic: int = -1  # the topic that it is about; -1: any topic
+    others: tuple[int, ...] = ()  # the topics that it names besides
 
     def rows(self, given: _Given, scores: _Scores, holding: _Holding) -> _Rows:
         """Apply the rule, in place; return the documents that it applied to."""
         if self.condition is None:
-            return self.apply(given, scores, None)
+            return self.apply(self, given, scores, None)
         if holding is not None and (among := holding[:, self.condition]).any():
-            return self.apply(given, scores, among)
+            return self.apply(self, given, scores, among)
         return np.zeros(0, np.intp)
 
 
@@ -181,10 +177,8 @@ class _Section(NamedTuple):
 
     condition: int | None
     asked: RuleFields
-    replace: dict[int, list[int]]
-    adds: dict[int, list[int]]
-    never_with: dict[int, list[int]]
-    never: set[int]
+    tables: dict[str, dict[int, tuple[int, ...]]]  # of each field in `_TABLES`, the other topics by topic
+    never: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,53 +215,31 @@ class Rules:
         column_of = {topic: column for column, topic in enumerate(topics)}
         find = topic_finder(column_of, names or {})
 
-        def columns(named: Sequence[str]) -> list[int]:
+        def column(topic: str) -> int:
             try:
-                return [column_of[find(topic)] for topic in named]
+                return column_of[find(topic)]
             except TextcatError as error:
                 raise TextcatError(f"{error} Mend the file of rules, which names it, or leave it out.") from error
 
-        def by_column(named: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
-            return {columns([topic])[0]: columns(others) for topic, others in named.items()}
-
-        for part in (asked, *asked.when):
-            _check_twice(columns, part)
-        sections = [
-            _Section(
-                i,
-                part,
-                by_column({topic: [other] for topic, other in part.replace.items()}),
-                by_column(part.adds),
-                by_column(part.never_with),
-                {*columns(part.never)},
-            )
-            for i, part in [(None, asked), *enumerate(asked.when)]
-        ]
+        sections = [_section(i, part, column) for i, part in [(None, asked), *enumerate(asked.when)]]
         ancestors: dict[int, list[int]] = {}
         if any(part.asked.parents or part.asked.narrowest_only for part in sections):
             ancestors = _ancestors(column_of, broader or {})
         for section in sections:
             _check(topics, section, sections[0], ancestors)
-        adding = _repeated if _is_chained(sections, ancestors) else _once
-        makers: list[tuple[Callable[[RuleFields], _Made], _Way]] = [
-            (partial(_replacing, columns), partial(_replaced, _order_of_replacements(sections))),
-            (partial(_adding, columns, _order(sections), ancestors), adding),
-            (partial(_keeping, columns), _repeated),
-            (partial(_excluding, columns), _settled),
-            (partial(_removing, columns), _once),
-            (partial(_narrowing, ancestors), _once),
-            (_limiting, _once),
-        ]
-        groups = []
-        for make, way in makers:
-            of_field: list[_Rule] = []
-            for section in sections:
-                start = f"for {section.asked.text}: " if isinstance(section.asked, Condition) else ""
-                of_field += (
-                    _Rule(start + said, apply, section.condition, *related)
-                    for said, apply, *related in make(section.asked)
-                )
-            groups.append(_Group(tuple(of_field), way))
+        ways: dict[str, _Way] = {
+            "replace": partial(_replaced, _order_of_replacements(sections)),
+            "adds": _repeated if _is_chained(sections, ancestors) else _once,
+            "only_with": _repeated,
+            "never_with": _settled,
+            **dict.fromkeys(("never", "narrowest_only", "at_most"), _once),
+        }
+        order = _order(sections)
+        rules = [_rules(section, order, ancestors) for section in sections]
+        groups = (
+            _Group(tuple(chain.from_iterable(of_section.get(name, ()) for of_section in rules)), way)
+            for name, way in ways.items()
+        )
         return cls(tuple(groups), tuple(asked.when), text)
 
     @property
@@ -340,16 +312,28 @@ def _check_dots(entries: Mapping[str, Any]) -> None:
                     )
 
 
-def _check_twice(columns: _Columns, part: RuleFields) -> None:
-    """Raise TextcatError if a table has two rules for a topic, which it gives by different names."""
+def _section(condition: int | None, asked: RuleFields, column: Callable[[str], int]) -> _Section:
+    """Return rules with columns in place of topics; `column` returns that of a topic, given by id or name.
+
+    TextcatError is raised if a table has two rules for a topic, which it gives by different names.
+    """
+    tables = {}
     for name in _TABLES:
         named: dict[int, str] = {}
-        for topic in getattr(part, name):
-            first = named.setdefault(columns([topic])[0], topic)
+        for topic in getattr(asked, name):
+            first = named.setdefault(column(topic), topic)
             if first != topic:
                 raise TextcatError(
                     f"The rules name one topic twice in {name}, as {first!r} and {topic!r}: name it once."
                 )
+        tables[name] = {place: tuple(map(column, _others(asked, name)[topic])) for place, topic in named.items()}
+    return _Section(condition, asked, tables, tuple(map(column, asked.never)))
+
+
+def _others(asked: RuleFields, table: str) -> dict[str, list[str]]:
+    """Return a table of rules, in which `replace`, too, has a list for each topic."""
+    entries = getattr(asked, table)
+    return {topic: [other] for topic, other in entries.items()} if table == "replace" else entries
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
@@ -363,10 +347,11 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
             "The rules have parents, which adds broader topics, and narrowest_only, which takes them away: remove one "
             "of the two."
         )
-    adds = _united(of_all.adds, part.adds)
-    for column, others in part.adds.items():
+    own = part.tables["adds"]
+    adds = _united(of_all.tables["adds"], own)
+    for column, others in own.items():
         for added in others:
-            if added != column and added in part.never | of_all.never:
+            if added != column and added in part.never + of_all.never:
                 raise TextcatError(
                     f"The rules add {topics[added]!r} to {topics[column]!r}, and never give it: remove one of the two."
                 )
@@ -376,10 +361,11 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
                     "is broader: remove one of the two."
                 )
     adding: dict[int, list[int]] = {}
-    for column, others in adds.items() if part.adds else ():
+    for column, others in adds.items() if own else ():
         for added in others:
             adding.setdefault(added, []).append(column)
-    for topic, others in _united(of_all.never_with, part.never_with).items() if part.adds else ():
+    never_with = _united(of_all.tables["never_with"], part.tables["never_with"])
+    for topic, others in never_with.items() if own else ():
         causes = {topic, *reachable(topic, adding)} & adds.keys()
         for other in others if causes else ():
             if common := causes & {other, *reachable(other, adding)}:
@@ -389,8 +375,8 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
                 )
 
 
-def _united(some: Mapping[int, list[int]], more: Mapping[int, list[int]]) -> dict[int, list[int]]:
-    return {**some, **{column: [*some.get(column, ()), *others] for column, others in more.items()}}
+def _united(some: Mapping[int, tuple[int, ...]], more: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    return {**some, **{column: some.get(column, ()) + others for column, others in more.items()}}
 
 
 def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
@@ -415,7 +401,7 @@ def _order_of_replacements(sections: Sequence[_Section]) -> list[int]:
     """
     sorter, named = TopologicalSorter[int](), dict[int, str]()
     for part in sections:
-        for (old, (new,)), topic in zip(part.replace.items(), part.asked.replace, strict=True):
+        for (old, (new,)), topic in zip(part.tables["replace"].items(), part.asked.replace, strict=True):
             sorter.add(new, old)
             named[old] = topic
     try:
@@ -431,7 +417,7 @@ def _order(sections: Sequence[_Section]) -> dict[int, int]:
     """Return a topological order of topics, in which a topic that adds another precedes it; {} if there is a cycle."""
     sorter = TopologicalSorter[int]()
     for part in sections:
-        for column, others in part.adds.items():
+        for column, others in part.tables["adds"].items():
             for added in others:
                 if added != column:
                     sorter.add(added, column)
@@ -443,8 +429,8 @@ def _order(sections: Sequence[_Section]) -> dict[int, int]:
 
 def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection[int]]) -> bool:
     """Return whether a topic that a rule adds makes another rule add a topic."""
-    adding = {column for part in sections for column in part.adds}
-    added = {other for part in sections for others in part.adds.values() for other in others}
+    adding = {column for part in sections for column in part.tables["adds"]}
+    added = {other for part in sections for others in part.tables["adds"].values() for other in others}
     if not adding.isdisjoint(added):
         return True
     return any(part.asked.parents for part in sections) and not (
@@ -474,7 +460,7 @@ def _replaced(
             rows_of[0] = np.setdiff1d(rows_of[0], np.concatenate(rows_of[1:]))
         for rule, rows in zip(rules_of[topic], rows_of, strict=True):
             given[rows, topic] = False
-            given[rows[:, None], [*rule.others]] = True
+            given[rows[:, None], rule.others] = True
             yield rule, rows
 
 
@@ -518,83 +504,79 @@ def _settled(
 # --- the rules of each field, in words and as functions --------------------------------------------------------------
 
 
+def _rules(
+    section: _Section, order: Mapping[int, int], ancestors: Mapping[int, Sequence[int]]
+) -> dict[str, list[_Rule]]:
+    """Return the rules of a section by field; `parents` is among those of `adds`, which are in the given order."""
+    asked = section.asked
+    start = f"for {asked.text}: " if isinstance(asked, Condition) else ""
+
+    def rule(text: str, apply: _Apply, topic: int = -1, others: tuple[int, ...] = ()) -> _Rule:
+        return _Rule(start + text, apply, section.condition, topic, others)
+
+    rules = {
+        name: [
+            rule(f"{name} {topic}: {', '.join(others)}", apply, *columns)
+            for (topic, others), columns in zip(_others(asked, name).items(), section.tables[name].items(), strict=True)
+        ]
+        for name, apply in _TABLES.items()
+    }
+    rules["adds"].sort(key=lambda added: order.get(added.topic, 0))
+    if asked.parents:
+        rules["adds"].append(rule("parents", _with_ancestors(ancestors, gives=True)))
+    rules["never"] = [rule(f"never {topic}", _remove, i) for topic, i in zip(asked.never, section.never, strict=True)]
+    if asked.narrowest_only:
+        rules["narrowest_only"] = [rule("narrowest_only", _with_ancestors(_narrower(ancestors), gives=False))]
+    if asked.at_most:
+        rules["at_most"] = [rule(f"at_most {asked.at_most}", partial(_limit, asked.at_most))]
+    return rules
+
+
 def _rows_with(given: _Given, column: int, among: _Among) -> _Rows:
     return np.flatnonzero(given[:, column] if among is None else given[:, column] & among)
 
 
-def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
-    for topic, other in asked.replace.items():
-        old, new = columns([topic, other])
-        yield f"replace {topic}: {other}", partial(_find, old), old, frozenset([new])
+def _find(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+    """Return the documents that have the topic, and change nothing."""
+    return _rows_with(given, rule.topic, among)
 
 
-def _find(column: int, given: _Given, _: Any, among: _Among) -> _Rows:
-    """Return the documents that have a topic, and change nothing."""
-    return _rows_with(given, column, among)
-
-
-def _adding(
-    columns: _Columns, order: Mapping[int, int], ancestors: Mapping[int, Sequence[int]], asked: RuleFields
-) -> _Made:
-    rules = [(columns([topic])[0], topic, others) for topic, others in asked.adds.items()]
-    for column, topic, others in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
-        yield f"adds {topic}: {', '.join(others)}", partial(_add, column, columns(others))
-    if asked.parents:
-        yield "parents", _with_ancestors(ancestors, gives=True)
-
-
-def _add(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, column, among)
-    met = rows[~given[rows[:, None], others].all(axis=1)]
-    given[met[:, None], others] = True
+def _add(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+    rows = _rows_with(given, rule.topic, among)
+    met = rows[~given[rows[:, None], rule.others].all(axis=1)]
+    given[met[:, None], rule.others] = True
     return met
 
 
-def _keeping(columns: _Columns, asked: RuleFields) -> _Made:
-    for topic, others in asked.only_with.items():
-        yield f"only_with {topic}: {', '.join(others)}", partial(_keep, columns([topic])[0], columns(others))
-
-
-def _keep(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, column, among)
-    met = rows[~given[rows[:, None], others].any(axis=1)]
-    given[met, column] = False
+def _keep(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+    rows = _rows_with(given, rule.topic, among)
+    met = rows[~given[rows[:, None], rule.others].any(axis=1)]
+    given[met, rule.topic] = False
     return met
 
 
-def _excluding(columns: _Columns, asked: RuleFields) -> _Made:
-    for topic, others in asked.never_with.items():
-        column, excluders = columns([topic])[0], columns(others)
-        text = f"never_with {topic}: {', '.join(others)}"
-        yield text, partial(_find_together, column, excluders), column, frozenset(excluders)
+def _find_together(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+    """Return the documents that have the topic and one of the others, and change nothing."""
+    rows = _rows_with(given, rule.topic, among)
+    return rows[given[rows[:, None], rule.others].any(axis=1)]
 
 
-def _find_together(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> _Rows:
-    """Return the documents that have a topic and one of others, and change nothing."""
-    rows = _rows_with(given, column, among)
-    return rows[given[rows[:, None], others].any(axis=1)]
+# The fields with rules by topic, each with the function that applies such a rule.
+_TABLES: dict[str, _Apply] = {"replace": _find, "adds": _add, "only_with": _keep, "never_with": _find_together}
 
 
-def _removing(columns: _Columns, asked: RuleFields) -> _Made:
-    for topic in asked.never:
-        yield f"never {topic}", partial(_remove, columns([topic])[0])
-
-
-def _remove(column: int, given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, column, among)
-    given[rows, column] = False
+def _remove(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+    rows = _rows_with(given, rule.topic, among)
+    given[rows, rule.topic] = False
     return rows
 
 
-def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Made:
-    if asked.narrowest_only:
-        sets = {column: {*others} for column, others in ancestors.items()}
-        # None of the topics in a cycle is the narrowest one.
-        narrower = {
-            column: [other for other in others if column not in sets.get(other, ())]
-            for column, others in ancestors.items()
-        }
-        yield "narrowest_only", _with_ancestors(narrower, gives=False)
+def _narrower(ancestors: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+    """Return the ancestors that each topic takes away: none of the topics in a cycle is the narrowest one."""
+    sets = {column: {*others} for column, others in ancestors.items()}
+    return {
+        column: [other for other in others if column not in sets.get(other, ())] for column, others in ancestors.items()
+    }
 
 
 def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _Apply:
@@ -604,7 +586,7 @@ def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _
 
 
 def _relate(
-    sizes: NDArray[np.intp], flat: NDArray[np.intp], gives: bool, given: _Given, _: Any, among: _Among
+    sizes: NDArray[np.intp], flat: NDArray[np.intp], gives: bool, _: _Rule, given: _Given, __: Any, among: _Among
 ) -> _Rows:
     """Give or remove the ancestors of topics: `sizes` has their number for each topic, and `flat` lists them all."""
     rows, columns = np.nonzero(given[:, : len(sizes)])
@@ -619,12 +601,7 @@ def _relate(
     return np.unique(rows)
 
 
-def _limiting(asked: RuleFields) -> _Made:
-    if asked.at_most:
-        yield f"at_most {asked.at_most}", partial(_limit, asked.at_most)
-
-
-def _limit(most: int, given: _Given, scores: _Scores, among: _Among) -> _Rows:
+def _limit(most: int, _: _Rule, given: _Given, scores: _Scores, among: _Among) -> _Rows:
     are_too_many = given.sum(axis=1) > most
     too_many = np.flatnonzero(are_too_many if among is None else are_too_many & among)
     for row in too_many.tolist():
