@@ -19,7 +19,6 @@ from textcat.runs.folder import INPUTS, check_output, in_words
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
 from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
-from textcat.runs.results import Counts
 from textcat.runs.shard_writer import EncodedBatch, counted_topics_path, score_bins_path
 
 _log = logging.getLogger(__name__)
@@ -158,15 +157,16 @@ def merged_batches(parts: Sequence[Part], form: PlainFile) -> Iterator[EncodedBa
     number, end = BatchNumber(-1), tuple[int, ...]()
     for _, i in numbers:
         batch = next(batches[i])
-        is_begun = batch.number.stretch == number.stretch
+        record = batch.record
+        is_begun = record.number.stretch == number.stretch
         expected = number.batch + 1 if is_begun else 0
-        if batch.number.batch != expected or (is_begun and batch.start != end):
+        if record.number.batch != expected or (is_begun and record.start != end):
             raise TextcatError(
                 "The parts do not fit together, as an input changed while they were tagged: start all parts again with "
                 "--restart."
             )
         yield batch
-        number, end = batch.number, tuple(batch.end)
+        number, end = record.number, record.end
 
 
 def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
@@ -189,21 +189,12 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
                         score_bins = of_shard.enter_context(open(score_bins_path(path), "rb"))
                 for batch, of_batch in zip(shard.batches, sizes, strict=True):
                     yield EncodedBatch(
+                        batch,
                         [next(pieces) for _ in of_batch],
-                        [sum(batch.rows)] if is_table and of_batch else batch.rows,
                         rejected.read(batch.rejected) if rejected else b"",
                         counted.read(batch.counted) if counted else b"",
                         score_bins.read(batch.score_bins) if score_bins else b"",
                         versions.read(batch.versions) if versions else b"",
-                        Counts.from_dict(batch.counts),
-                        batch.due,
-                        batch.needs,
-                        BatchNumber(*batch.number),
-                        tuple(batch.start),
-                        tuple(batch.end),
-                        batch.read,
-                        {},
-                        batch.sums,
                     )
 
 

@@ -58,11 +58,11 @@ class Generation(_Record, tag="generation"):
 class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Record the output of a batch, so that the shards of several parts of a run can be merged."""
 
-    number: tuple[int, int]  # as in `BatchNumber`
+    number: BatchNumber
     start: tuple[int, ...]  # checkpoints
     end: tuple[int, ...]
     read: int  # bytes of the inputs up to the batch's end
-    rows: list[int]  # sizes of the pieces in which its rows were encoded
+    rows: list[int]  # sizes of the pieces in which its rows were encoded, in bytes
     counts: dict[str, Any]
     rejected: int = 0  # bytes added to the file of rejections
     counted: int = 0  # bytes added to the file of topics that the summary counts
@@ -201,7 +201,7 @@ class Log:
     def last_batch(self) -> BatchNumber | None:
         """The number of the last batch; None: the journal has none yet, or the run is not one part of several."""
         batches = self.generation.shards[-1].batches if self.generation.shards else []
-        return BatchNumber(*batches[-1].number) if batches else None
+        return batches[-1].number if batches else None
 
     @property
     def rejections(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from textcat.base import disk
 from textcat.base.disk import UNFINISHED
-from textcat.reading import Batch, BatchNumber, Checkpoint, PipeState
+from textcat.reading import Batch, PipeState
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
@@ -25,30 +25,15 @@ HELD_OUT = "_held-out-{}.json"  # name of the file with the counts of a model's 
 
 
 class EncodedBatch(NamedTuple):
-    """The bytes that a batch adds to the files of a run, and the facts about it that the journal records."""
+    """The bytes that a batch adds to the files of a run, and the record of the batch."""
 
+    record: PartBatch
     rows: Sequence[bytes]  # encoded
-    sizes: Sequence[int]  # sizes of the encoded pieces of rows, in bytes
     rejected: bytes
     counted: bytes
     score_bins: bytes
     versions: bytes
-    counts: Counts
-    due: Mapping[str, float]  # sources to read again, with the time: see `Rejection`
-    needs: Mapping[str, Sequence[str]]  # sources to read again when one of these modules is installed
-    number: BatchNumber
-    start: Checkpoint
-    end: Checkpoint
-    read: int
-    pipes: Mapping[str, PipeState]
-    sums: Mapping[str, str]
-
-    def as_record(self) -> PartBatch:
-        """Return the record of the batch in the journal of a run that is one part of several."""
-        lengths = (len(self.rejected), len(self.counted), len(self.score_bins), len(self.versions))
-        places = (self.number, self.start, self.end, self.read)
-        facts = dict(self.sums), dict(self.due), {source: [*modules] for source, modules in self.needs.items()}
-        return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, *facts)
+    pipes: Mapping[str, PipeState] = {}
 
 
 def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
@@ -59,23 +44,23 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
             _add_needs(needs, rejection.source, [rejection.needs])
         if rejection.due is not None:
             due[rejection.source] = min(rejection.due, due.get(rejection.source, rejection.due))
-    return EncodedBatch(
-        result.rows,
-        [*map(len, result.rows)],
-        b"".join(map(encode_rejection, result.rejections)),
-        result.counted,
-        result.score_bins,
-        result.versions,
-        result.counts,
-        due,
-        needs,
-        batch.number,
-        tuple(batch.start),
-        tuple(batch.end),
-        batch.read,
-        batch.pipes,
-        batch.sums,
+    rejected = b"".join(map(encode_rejection, result.rejections))
+    record = PartBatch(
+        number=batch.number,
+        start=tuple(batch.start),
+        end=tuple(batch.end),
+        read=batch.read,
+        rows=[*map(len, result.rows)],
+        counts=result.counts.as_dict(),
+        rejected=len(rejected),
+        counted=len(result.counted),
+        score_bins=len(result.score_bins),
+        versions=len(result.versions),
+        sums=dict(batch.sums),
+        due=due,
+        needs=needs,
     )
+    return EncodedBatch(record, result.rows, rejected, result.counted, result.score_bins, result.versions, batch.pipes)
 
 
 def _add_needs(needs: dict[str, list[str]], source: str, modules: Iterable[str]) -> None:
@@ -167,24 +152,25 @@ class ShardWriter:
 
     def add_encoded(self, batch: EncodedBatch) -> None:
         """Write the encoded output of a batch; raise a TextcatError if it cannot be written."""
+        record = batch.record
         with raise_write_errors(self._folder):
-            for rows, size in zip(batch.rows, batch.sizes, strict=True):
-                if not self._n_bytes:
-                    self._shard.write(self._format.begin())
+            if batch.rows and not self._n_bytes:
+                self._shard.write(self._format.begin())
+            for rows in batch.rows:
                 self._shard.write(self._format.add(rows))
-                self._n_bytes += size
+            self._n_bytes += sum(record.rows)
             self._counted.write(batch.counted)
             self._score_bins.write(batch.score_bins)
             self._rejected.write(batch.rejected)
             self._versions.write(batch.versions)
-            self._counts.add(batch.counts, by_month=True)
-            self._sums |= batch.sums
-            for source, due in batch.due.items():
+            self._counts.add(Counts.from_dict(record.counts), by_month=True)
+            self._sums |= record.sums
+            for source, due in record.due.items():
                 self._due[source] = min(due, self._due.get(source, due))
-            for source, modules in batch.needs.items():
+            for source, modules in record.needs.items():
                 _add_needs(self._needs, source, modules)
             if self._is_part:
-                self._batches.append(batch.as_record())
+                self._batches.append(record)
             self._last = batch
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end(batch)
@@ -236,8 +222,8 @@ class ShardWriter:
                 name,
                 n_bytes,
                 sha256,
-                tuple(last.end),
-                last.read,
+                last.record.end,
+                last.record.read,
                 self._rejected.state,
                 self._counts.as_dict(),
                 dict(last.pipes),
