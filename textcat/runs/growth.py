@@ -39,7 +39,7 @@ class Work(NamedTuple):
     #: Files and folders that could not be opened or listed before, and can be now or are gone: drop their rejections.
     unblocked: Sequence[str]
     unread: Sequence[str]  # files that are to be read again because of older news in them, and cannot be read now
-    wake: float | None  # the earliest time to read another file again, see `Rejection`; None: never
+    wake: float | None = None  # the earliest time to read another file again, see `Rejection`; None: never
 
 
 def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
@@ -104,20 +104,18 @@ def find_growth(
     named in `again` are read again even if they have not changed; renamed files are, if their new name decides
     otherwise how they are read by `settings`.
     """
-    found = _compare(sources, listed, run, settings, _names_due(listed, run, now := time.time()), again)
-    growth = found.growth
-    to_read = {*growth.new, *growth.changed, *growth.again}
-    since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
-    read = (file._replace(was=found.was.get(name, "")) for name, file in listed.items() if name in to_read)
-    done = to_read | {*growth.gone}
+    work = _compare(sources, listed, run, settings, _names_due(listed, run, now := time.time()), again)
+    new, changed, _, gone, read_again = work.growth
+    since = work.growth._replace(gone=tuple(name for name in gone if name not in run.gone))
+    done = {*new, *changed, *gone, *read_again}
     # Files that are due but cannot be read are tried again at intervals.
     waiting = [
         item.due if item.due is not None and item.due > now else 0.0
         for name, item in run.known.items()
         if name not in done and (item.due is not None or item.reading in run.again)
     ]
-    waiting += [item.due for name, item in run.blocked.items() if name not in found.unblocked and item.due is not None]
-    return Work(since, [*read, *found.kept], growth.gone, found.unblocked, found.unread, min(waiting, default=None))
+    waiting += [item.due for name, item in run.blocked.items() if name not in work.unblocked and item.due is not None]
+    return work._replace(growth=since, wake=min(waiting, default=None))
 
 
 def missing_sums(
@@ -142,14 +140,6 @@ def _is_same(file: ListedFile, listed: Mapping[str, ListedFile]) -> bool:
     return today is not None and today.of == file.of and today.content == file.content
 
 
-class _Found(NamedTuple):
-    growth: Growth
-    kept: list[ListedFile]  # files with the same content as before, but another name or time
-    was: dict[str, str]  # former names of renamed files that are read again
-    unblocked: list[str]  # see `Work`, also for `unread`
-    unread: list[str]
-
-
 def _compare(
     sources: Sequence[Source],
     listed: Mapping[str, ListedFile],
@@ -157,14 +147,14 @@ def _compare(
     settings: InputSettings,
     waiting: Set[str],
     outdated: Set[str],
-) -> _Found:
-    """Return how files have changed since they were last read; `listed` has the present files by name.
+) -> Work:
+    """Return how files have changed since they were last read, and what to read; `listed` has the files by name.
 
     Files named in `waiting` or `outdated` are read again even if they have not changed.
     """
     due = waiting | outdated
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
-    renamed, was_of = list[tuple[str, str]](), dict[str, str]()
+    renamed, was_of = list[tuple[str, str]](), dict[str, str]()  # `was_of`: of renamed files that are read again
     known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
     unblocked = {*run.blocked} - blocked
     # Files in a folder that cannot be listed may or may not exist.
@@ -205,7 +195,9 @@ def _compare(
     are_reported = (name for name in gone - run.silent if known[name].due == 0)
     growth = Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(gone)), tuple(again))
     unread = sorted(name for name in unread if known[name].reading in run.again)
-    return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)), unread)
+    to_read = {*new, *changed, *again}
+    read = (file._replace(was=was_of.get(name, "")) for name, file in listed.items() if name in to_read)
+    return Work(growth, [*read, *kept], growth.gone, sorted(unblocked.union(are_reported)), unread)
 
 
 def _names_due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
