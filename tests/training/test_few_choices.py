@@ -52,7 +52,7 @@ def skewed():
 @ALL_SPLITS
 def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents(recipe):
     corpus = corpus_of([0.4, 0.3, 0.3], 1000)
-    own = recipe.with_values({"topics": {"choose_margins": False}})
+    own = recipe.with_settings(["topics.choose_margins=false", "topics.forecast=false"])
     fold_of, right = assign_folds(corpus.labels(corpus.train), 5, seed=0), []
     for fold in range(5):
         train, held_out = (
@@ -88,6 +88,7 @@ def test_more_even_margins_are_chosen_where_rare_topics_stay_rare(recipe, skewed
 
 @ALL_SPLITS
 def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_of_jobs(recipe, skewed, tmp_path):
+    recipe = recipe.with_settings("topics.forecast=false")
     chosen, by_two = (textcat.train(skewed, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
     asked_for = textcat.train(skewed, recipe.changed(**{name: learner[name] for name in ("kappa", "scale", "lambda_")}))
@@ -197,15 +198,18 @@ def long_texts(n: int, n_terms: int) -> Corpus:
 
 
 @ALL_SPLITS
-@pytest.mark.parametrize(("n", "n_terms", "n_splits"), [(40, 400, 25), (40, 4000, 12), (150, 20_000, 1)])
+@pytest.mark.parametrize(("n", "n_terms", "n_splits"), [(40, 40, 25), (40, 400, 12), (150, 2000, 1)])
 def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
-    recipe, terms_of_splits, n, n_terms, n_splits
+    recipe, terms_of_splits, monkeypatch, n, n_terms, n_splits
 ):
+    most_terms = MOST_TERMS // 10
+    for module in ("cross_validation", "few_choices"):
+        monkeypatch.setattr(f"textcat.training.{module}.MOST_TERMS", most_terms)
     words = recipe.with_settings("features.ngrams=1")
     choose_for_few(CountedCorpus(long_texts(n, n_terms), words), words)
     n_settings = 3  # the recipe's own, more even margins, and a larger λ
     assert len(terms_of_splits) == n_settings * n_splits
-    assert MOST_TERMS * 0.9 <= sum(terms_of_splits) / n_settings <= MOST_TERMS or n_splits == 25
+    assert most_terms * 0.9 <= sum(terms_of_splits) / n_settings <= most_terms or n_splits == 25
 
 
 @ALL_SPLITS

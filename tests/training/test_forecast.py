@@ -86,7 +86,7 @@ def test_the_band_holds_what_training_on_twice_as_many_documents_gives(forecast_
     forecast = forecast_of(documents[:200])
     assert [point[0] for point in forecast.forecast] == [200, 250, 300, 350, 400]
     for n, _, low, high in (forecast.forecast[0], forecast.forecast[-1]):
-        tagger = textcat.train(corpus_of(documents[:n]), recipe)
+        tagger = textcat.train(corpus_of(documents[:n]), recipe.with_settings("topics.forecast=false"))
         first = [tagger.topics[j] for j in tagger.scores(test).argmax(axis=1)]
         assert low <= np.mean([topic in document.topics for topic, document in zip(first, test, strict=True)]) <= high
     accuracies = [accuracy for _, accuracy in forecast.measured]
@@ -101,7 +101,8 @@ def test_where_nothing_can_be_learnt_no_gain_is_forecast(forecast_of):
     assert low < 0.25 < high  # of four topics
 
 
-def test_topics_that_no_document_trained_on_has_are_unknown_even_if_they_have_a_name(forecast_of):
+def test_topics_that_no_document_trained_on_has_are_unknown_even_if_they_have_a_name(forecast_of, monkeypatch):
+    monkeypatch.setattr("textcat.training.forecast.MOST_SPLITS", 1)
     names = [f"subject{i}" for i in range(60)]
     forecast = forecast_of([Document(name, {"body": f"{name} and {name}"}, (name,)) for name in names])
     assert [accuracy for _, accuracy in forecast.measured] == [0] * 6
@@ -125,7 +126,10 @@ def test_documents_without_a_topic_are_trained_on_but_do_not_count(forecast_of):
     assert (forecast.documents, forecast.held_out % 12) == (80, 0)
 
 
-def test_a_tagger_keeps_the_same_forecast_for_any_number_of_jobs_and_is_otherwise_as_without(recipe, tmp_path):
+def test_a_tagger_keeps_the_same_forecast_for_any_number_of_jobs_and_is_otherwise_as_without(
+    recipe, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("textcat.training.forecast.MOST_SPLITS", 3)
     corpus = corpus_of(made(60))
     taggers = [textcat.train(corpus, recipe, n_jobs=n_jobs) for n_jobs in (1, 2)]
     without = textcat.train(corpus, recipe.with_settings("topics.forecast=false"))

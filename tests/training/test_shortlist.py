@@ -189,7 +189,7 @@ def test_probabilities_are_as_often_right_as_they_say(many_topics, trained):
 
 
 @pytest.mark.usefixtures("all_splits")
-@pytest.mark.parametrize("n", [12, 60, 721])
+@pytest.mark.parametrize("n", [12, 60, 300])
 def test_probabilities_of_few_documents_add_up_to_about_the_number_of_topics(n):
     news = textcat.open_corpus("newswire")
     recipe = textcat.read_recipe("many-topics").with_settings("topics.shortlist=10")
@@ -219,15 +219,15 @@ def test_columns_columns_in_rows_make_the_matrix():
 
 
 @pytest.fixture(scope="module")
-def tagger():
+def tagger(untested):
     recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8"])
-    return textcat.train(textcat.open_corpus("newswire"), recipe)
+    return textcat.train(untested, recipe)
 
 
 @pytest.fixture(scope="module")
 def untested():
     corpus = textcat.open_corpus("newswire")
-    return textcat.Corpus("alone", corpus.train, [], corpus.topics)
+    return textcat.Corpus.from_documents("alone", corpus.train[:300])
 
 
 MANY_TOPICS = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8"])
@@ -252,11 +252,11 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
 
 
 def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):
-    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 30)
     monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 500)  # blocks of 10 documents
     measured = train_and_evaluate(untested, MANY_TOPICS).evaluation
-    assert (measured.test_documents, measured.overall.topics) == (72, 33)
-    assert measured.overall["ndcg@10"] > 0.9
+    assert (measured.test_documents, measured.overall.topics) == (30, 18)
+    assert measured.overall["ndcg@10"] > 0.85
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
