@@ -235,7 +235,7 @@ def test_a_kill_at_any_step_leaves_the_old_model_or_the_new_one(models, action):
         textcat.promote(bad, served) if action == "promote" else textcat.rollback(served)
 
     found = []
-    for place in count(step=1 if "TEXTCAT_LONG" in os.environ else 7):
+    for place in count(step=1 if "TEXTCAT_LONG" in os.environ else 17):
         was_killed = killed_at(place, change)
         found.append(states.index(contents(served)))
         textcat.load(served, prepare=False)

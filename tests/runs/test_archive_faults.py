@@ -238,7 +238,7 @@ def whole(model, archive, tmp_path_factory):
 def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
     undisturbed, seconds = whole
     draw, longest, killed, number = random.Random(1), seconds / 2, 0, 0
-    while killed < 15:
+    while killed < 8:
         number += 1
         out, ended = tmp_path / str(number), False
         while not ended:
@@ -331,6 +331,7 @@ def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive,
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: processes are not listed")
+@pytest.mark.parametrize("threads", ["forked"], indirect=True)
 @pytest.mark.long
 def test_a_run_goes_on_when_a_worker_is_killed(model, long_archive, long_whole, tmp_path, threads):
     with started(model, long_archive, tmp_path / "out", threads) as process:

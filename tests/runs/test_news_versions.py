@@ -296,7 +296,7 @@ def test_a_run_that_was_killed_at_any_step_ends_with_the_same(model, tmp_path, o
     assert b'"replaced"' in (out / "_journal.jsonl").read_bytes()
     check(out, tag(model, folder, out), sorted(folder.iterdir()))
     # Steps before the first row is replaced are those of any run: see test_archive_faults.
-    for step in [*range(1, n_steps // 2, 5 * EVERY), *range(n_steps // 2, n_steps + 1, EVERY)]:
+    for step in [*range(1, n_steps // 2, 2 * EVERY), *range(n_steps // 2, n_steps + 1, EVERY)]:
         again = tmp_path / "again"
         shutil.rmtree(again, ignore_errors=True)
         kill_at[:] = [step, 0]

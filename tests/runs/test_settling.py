@@ -118,7 +118,7 @@ def test_a_file_that_is_deleted_after_a_run_was_killed_that_read_it_again_keeps_
         lambda folder, out: two_files(model, folder, out, write=FORMS[form]),
         lambda folder, out: tag(model, folder, out, write=FORMS[form]),
         after,
-        1 if form == "jsonl" else 5,
+        1 if form == "jsonl" else 2,
     )
     assert seen == {"a", "old", "new"}
 
@@ -130,7 +130,7 @@ def test_a_file_that_changes_once_more_has_its_last_version_only(model, killed_a
         assert names(out) == ({"a": 16, "newest": 5}, {"a.jsonl": 1, "f.jsonl": 1})
         check_counts(out, summary)
 
-    killed_anywhere(lambda folder, out: two_files(model, folder, out), lambda f, out: tag(model, f, out), after, 5)
+    killed_anywhere(lambda folder, out: two_files(model, folder, out), lambda f, out: tag(model, f, out), after, 2)
 
 
 def test_a_file_that_changed_and_was_renamed_is_read_under_its_new_name_and_has_no_part_of_it_twice(
@@ -145,7 +145,7 @@ def test_a_file_that_changed_and_was_renamed_is_read_under_its_new_name_and_has_
         assert sum(rejected.values()) == len(tagged)
         check_counts(out, summary)
 
-    killed_anywhere(lambda folder, out: two_files(model, folder, out), lambda f, out: tag(model, f, out), after, 5)
+    killed_anywhere(lambda folder, out: two_files(model, folder, out), lambda f, out: tag(model, f, out), after, 2)
 
 
 def test_a_file_that_is_replaced_by_a_renamed_one_has_the_rows_of_that_one_only(model, killed_anywhere):
@@ -162,7 +162,7 @@ def test_a_file_that_is_replaced_by_a_renamed_one_has_the_rows_of_that_one_only(
         tag(model, folder, out)
         assert names(out)[0] == {"a": 16, "g": 9}
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_two_files_that_change_places_have_their_rows_once(model, killed_anywhere):
@@ -178,7 +178,7 @@ def test_two_files_that_change_places_have_their_rows_once(model, killed_anywher
         check_counts(out, tag(model, folder, out))
         assert names(out) == ({"a": 16, "b": 9}, {"a.jsonl": 1, "b.jsonl": 1})
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_a_run_that_is_killed_twice_between_changes_loses_nothing(model, tmp_path, kill_at):
@@ -229,7 +229,7 @@ def test_a_folder_that_can_be_listed_again_is_rejected_no_more_however_the_run_i
         assert "d" not in rejected
         assert tagged == {"a": 16, "b": 16} or (is_gone and tagged == {"a": 16})
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_the_rejection_of_what_cannot_be_read_outlasts_rows_of_its_name(model, killed_anywhere):
@@ -250,7 +250,7 @@ def test_the_rejection_of_what_cannot_be_read_outlasts_rows_of_its_name(model, k
         rejected.pop("z.jsonl", None)
         assert (tagged, rejected) == ({"new": 16}, {"a.jsonl": 1, "y.jsonl": 1})
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_a_file_that_failed_and_is_read_again_and_deleted_keeps_what_was_read(model, killed_anywhere, faults):
@@ -268,7 +268,7 @@ def test_a_file_that_failed_and_is_read_again_and_deleted_keeps_what_was_read(mo
         assert 0 < tagged["f"] <= 30
         assert len({tags.id for tags in read_tags(out)}) == sum(tagged.values())
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_news_whose_embargo_ends_is_there_once_or_not_yet_if_its_file_is_deleted(model, killed_anywhere, clock):
@@ -289,7 +289,7 @@ def test_news_whose_embargo_ends_is_there_once_or_not_yet_if_its_file_is_deleted
         assert ids in (expected, sorted([*expected, "urn:late"]))
         check_counts(out, summary)
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 def test_older_news_counts_again_when_the_newer_one_goes_however_the_run_is_killed(model, killed_anywhere):
@@ -306,7 +306,7 @@ def test_older_news_counts_again_when_the_newer_one_goes_however_the_run_is_kill
             check_counts(out, summary)
             assert summary.counts.left_out == 2
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
 
 
 @pytest.mark.parametrize("goes", ["before", "after the kill", "with the newest one"])

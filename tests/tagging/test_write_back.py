@@ -288,7 +288,7 @@ def test_the_next_run_writes_only_what_is_new_or_has_changed(model, folder, out)
 
 
 def test_processes_write_what_the_process_itself_does(model, folder, out, monkeypatch):
-    for n in range(30):
+    for n in range(12):
         (folder / f"{n}.xml").write_text(g2_message(*(g2_item(i % 9, BODY_OF_DATA) for i in range(n))))
     read = InputSettings(block_bytes=2000)
     write(model, [folder], out / "1", read=read)
@@ -477,7 +477,7 @@ KILLS = 20 if os.environ.get("TEXTCAT_LONG") else 6
 @pytest.mark.sampled
 def test_whenever_a_run_is_killed_each_file_is_old_or_new(model, tmp_path):
     source, out, draw = tmp_path / "in", tmp_path / "out", random.Random(5)
-    for n in range(400):
+    for n in range(200):
         path = source / str(n % 7) / f"{n}.xml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(g2_message(*(g2_item(i + 1, BODY_OF_DATA) for i in range(1 + n % 3))))

@@ -146,7 +146,7 @@ class Naive:
         return known
 
 
-N_EXAMPLES = 60 if "TEXTCAT_LONG" in os.environ else 12
+N_EXAMPLES = 60 if "TEXTCAT_LONG" in os.environ else 6
 
 
 @settings(max_examples=N_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -584,7 +584,7 @@ def test_a_kill_at_any_step_leaves_a_model_of_which_the_history_tells_the_truth(
     old = bytes_of(model), len(textcat.learning_history(model))
     change()
     new = bytes_of(model), old[1] + 1
-    for place in count(step=3 if "TEXTCAT_LONG" in os.environ else 41):
+    for place in count(step=3 if "TEXTCAT_LONG" in os.environ else 67):
         shutil.rmtree(model.parent)
         shutil.copytree(begun, model.parent)
         os.chdir(model.parent)

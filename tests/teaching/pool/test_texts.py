@@ -55,7 +55,7 @@ def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive
     read(long_archive, tmp_path / "counted", max_records=16)
     n_steps = done[0]
     assert n_steps > 50
-    for place in range(1, n_steps, n_steps // 12):
+    for place in range(1, n_steps, n_steps // 6):
         folder, broken_at[0], done[0] = tmp_path / str(place), place, 0
         with pytest.raises(Broken):
             read(long_archive, folder, max_records=16)
@@ -77,7 +77,7 @@ def test_a_pool_whose_making_is_killed_at_random_moments_is_the_same(tmp_path, l
     began = time.perf_counter()  # now that all is loaded
     assert content(build_pool(long_archive, tmp_path / "second", settings=SMALL).folder) == expected
     longest, draw, killed, number = time.perf_counter() - began, random.Random(0), 0, 0
-    while killed < 6:
+    while killed < 4:
         number += 1
         folder, ended = tmp_path / str(number), False
         while not ended:
