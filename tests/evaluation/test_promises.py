@@ -123,8 +123,8 @@ def test_promises_of_precision_are_kept_as_often_as_said(share):
     """Also where most topics are too hard for the promise, and only luck gives them one."""
     kept = given_promises = 0
     curves = Calibration(np.linspace(0.7, 2.5, 12) / (1 - share) / 5, np.zeros(12))
-    later = curves.probabilities(np.random.default_rng(60).normal(-1.5, 1.5, (200_000, 1)).repeat(12, axis=1))
-    for seed in range(60):
+    later = curves.probabilities(np.random.default_rng(60).normal(-1.5, 1.5, (50_000, 1)).repeat(12, axis=1))
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         scores = rng.normal(-1.5, 1.5, (600, 12)).astype(np.float32)
         p = curves.probabilities(scores)
@@ -133,7 +133,7 @@ def test_promises_of_precision_are_kept_as_often_as_said(share):
             given_promises += 1
             at = curves.of_topics(np.array([j])).probabilities(np.array([[thresholds[j]]]))
             kept += later[later[:, j] > at[0, 0], j].mean() >= share
-    assert given_promises > 100
+    assert given_promises > 50
     assert kept / given_promises >= 0.9
 
 

@@ -183,7 +183,8 @@ def test_primal_and_dual_make_the_same_updates(rule, lambda_, mini_epochs):
 @pytest.fixture(scope="module", params=[np.float32, np.float64], ids=["float32", "float64"])
 def whole(request):
     """Rows, problems, and their solutions on a matrix that is kept whole."""
-    X, problems = some_rows(dtype=request.param), some_problems(mini_epochs=2)
+    X = some_rows(dtype=request.param)
+    problems = [replace(problem, max_epochs=min(problem.max_epochs, 5)) for problem in some_problems(mini_epochs=2)]
     return X, problems, bits(solve_dual(X, problems, "rbf", margins=True))
 
 
@@ -424,7 +425,7 @@ def test_ctrl_c_ends_training_at_once_with_and_without_mini_epochs_and_where_lit
     try:
         for _ in range(3):
             assert child.stdout.readline() == "started\n"
-            time.sleep(0.2)  # into the endless training
+            time.sleep(0.05)  # into the endless training
             os.killpg(child.pid, signal.SIGINT)
         _, errors = child.communicate(timeout=300)
         assert "KeyboardInterrupt" in errors

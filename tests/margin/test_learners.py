@@ -55,8 +55,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* does not inherit from `sklear
         PAM(tau=5, eta=0.5, rho="R"),
         PAUM(),
         PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
-        PAUM(0, 1, rho="R", random_state=0, n_jobs=2),
-        PAUM(warm_start=True),
+        PAUM(0, 1, rho="R", random_state=0, n_jobs=2, warm_start=True),
         PAM(kernel="rbf"),
         Alma(kernel="linear", mini_epochs=3),
         # What the checks ask for is common to all learners; below, each of them is fitted and ranks.

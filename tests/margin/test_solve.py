@@ -454,7 +454,7 @@ def test_ctrl_c_ends_training_at_once_in_any_number_of_threads_or_processes():
     try:
         for _ in range(3):
             assert child.stdout.readline() == "started\n"
-            time.sleep(0.2)  # into the endless solve
+            time.sleep(0.05)  # into the endless solve
             os.killpg(child.pid, signal.SIGINT)  # as the terminal does: to every process of the group
         _, errors = child.communicate(timeout=300)
         assert "KeyboardInterrupt" in errors
