@@ -173,9 +173,9 @@ def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run,
     assert run.out.endswith("This does not fit into memory, and would be refused.\n")
 
 
-def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_the_recipe(run):
-    run("train", "newswire")
-    said = "textcat: 721 training documents: trained by the recipe few-documents; --recipe names another.\n"
+def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_the_recipe(run, part):
+    run("train", part)
+    said = "textcat: 200 training documents: trained by the recipe few-documents; --recipe names another.\n"
     assert (run.code, run.err) == (0, said)
     assert re.search(r"^Margins: .* 0\.\d{3} by the recipe's own, 0\.\d{3} by more even", run.out, re.MULTILINE)
     assert re.search(r"^λ: .* 0\.\d{3} by 0, 0\.\d{3} by 2", run.out, re.MULTILINE)
@@ -196,8 +196,8 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
     ):
         assert title in titles
     assert {"read", "read and count"} & {*titles}  # the second where a process without threads reads beside this one
-    assert lines[-1] == "Model: models/newswire-few-documents"
-    assert textcat.load("models/newswire-few-documents").facts.corpus == "newswire"
+    assert lines[-1] == "Model: models/part.jsonl-few-documents"
+    assert textcat.load("models/part.jsonl-few-documents").facts.corpus == "part.jsonl"
 
 
 def test_without_vectors_a_line_tells_what_rows_consist_of(run, part):

@@ -183,8 +183,8 @@ def test_an_archive_without_any_document_is_told(write_card):
         open_corpus(path)
 
 
-def test_reuters_opens_and_is_verified(reuters_archive):
-    corpus = open_corpus("reuters21578", reuters_archive.parent)
+def test_reuters_opens_and_is_verified(reuters_archive, reuters):
+    corpus = reuters
     assert (len(corpus.train), len(corpus.test), len(corpus.unused), len(corpus.topics)) == (9603, 3299, 8676, 90)
     assert corpus.statistics().without_topic == {"train": 1828, "test": 280, "unused": 8103}
     assert [d.id for d in corpus.train] == sorted((d.id for d in corpus.train), key=int)

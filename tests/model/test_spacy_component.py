@@ -120,7 +120,7 @@ def test_a_saved_pipeline_keeps_the_house_rules(model, tmp_path):
         ruled.to_disk(tmp_path / "pipeline")
         assert _found(spacy.load(tmp_path / "pipeline").pipe(TEXTS)) == expected
         assert _found(copied.from_bytes(ruled.to_bytes()).pipe(TEXTS)) == expected
-        assert _found(ruled.pipe(TEXTS, n_process=2, batch_size=2)) == expected
+    assert _found(ruled.pipe(TEXTS, n_process=2, batch_size=2)) == expected
     rules.unlink()
     _pipeline(folder).to_disk(tmp_path / "pipeline")
     assert _found([spacy.load(tmp_path / "pipeline")(TEXTS[0])]) == _found(plain)

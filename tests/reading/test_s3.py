@@ -74,9 +74,7 @@ def of_files(model, local, tmp_path_factory):
     return [part.replace(str(local).encode(), b"s3://news/in") for part in written(out)[1:]]
 
 
-@pytest.mark.parametrize(
-    "inputs", [["s3://news/in"], ["s3://news/in/"], ["s3://news/in/*"], [f"s3://news/in/{name}" for name in NAMES]]
-)
+@pytest.mark.parametrize("inputs", [["s3://news/in/"], ["s3://news/in/a.jsonl", "s3://news/in/[bc]*"]])
 def test_what_is_on_s3_is_tagged_as_the_same_files_here(model, of_files, tmp_path, inputs):
     summary = run(model, inputs, tmp_path / "out")
     assert list(written(tmp_path / "out")[1:]) == of_files
@@ -157,7 +155,7 @@ def test_what_a_server_does_not_give_midway_is_rejected_with_its_place(model, se
     assert list(written(tmp_path / "out")[1:]) == of_files
 
 
-@pytest.mark.parametrize("argument", ["s3://news/changing", "s3://news/changing/*", "s3://news/changing/a.jsonl"])
+@pytest.mark.parametrize("argument", ["s3://news/changing", "s3://news/changing/a.jsonl"])
 def test_an_object_that_has_changed_is_tagged_again(model, server, tmp_path, argument):
     server.put("changing/a.jsonl", b'{"text": "wheat"}\n' * 20)
     run(model, [argument], tmp_path / "out")

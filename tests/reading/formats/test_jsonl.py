@@ -1,6 +1,7 @@
 """Corpora of one JSON object a line."""
 
 import gzip
+import itertools
 import json
 import sys
 from contextlib import suppress
@@ -419,13 +420,11 @@ CUT += [
 ]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n \n"])
 @pytest.mark.parametrize("cut", CUT)
-@pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("block", [1, 40, 1 << 20])
-def test_an_object_that_is_cut_off_costs_no_object_on_a_later_line(place, block, indent, cut, end):
-    objects = [json.dumps({"text": f"Tin {i}", "x": {"y": [1, {}]}}, indent=indent) for i in range(6)]
-    for damaged in (0, 2, 4):
+def test_an_object_that_is_cut_off_costs_no_object_on_a_later_line(place, block, cut):
+    for end, indent, damaged in itertools.product(["\n", "\r\n", "\n\n \n"], [None, 1], [0, 2, 4]):
+        objects = [json.dumps({"text": f"Tin {i}", "x": {"y": [1, {}]}}, indent=indent) for i in range(6)]
         stored = [*objects[:damaged], cut, *objects[damaged + 1 :]]
         found = place("json", end.join(stored).encode(), block_bytes=block)
         assert outcome(found) == [i if i != damaged + 1 else -i for i in range(1, 7)]
