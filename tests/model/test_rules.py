@@ -646,8 +646,13 @@ def test_what_a_rule_adds_is_automatic_if_its_cause_is(newswire):
             assert of_added == of_cause
             seen.add(of_added)
     assert Status.AUTOMATIC in seen
-    only = replace(ruled, decisions=replace(ruled.decisions, automatic_only=True))
-    assert all(tag.status is Status.AUTOMATIC for tags in only.tag(newswire.test) for tag in tags)
+    others = [topic for topic in tagger.topics if topic != cause]
+    for rules in (f"adds = {{ {cause} = [{added!r}] }}", "at_most = 1", f"never_with = {{ {cause} = {others} }}"):
+        ruled = tagger.with_rules_of(rules)
+        only = replace(ruled, decisions=replace(ruled.decisions, automatic_only=True))
+        automatic = [[tag for tag in tags if tag.status is Status.AUTOMATIC] for tags in ruled.tag(newswire.test)]
+        assert only.tag(newswire.test) == automatic
+        assert any(automatic)
 
 
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .

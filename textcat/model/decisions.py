@@ -128,6 +128,12 @@ class Decisions:
         given : ndarray of shape (n_documents, n_topics), bool
         met : dict of str to int
         """
+        if self.rules is not None and self.automatic_only and self.promises is not None:
+            # Rules apply to all tags, as without the option: a tag for review may exclude an automatic one.
+            given, met = replace(self, automatic_only=False).decide_by_rules(scores, has_terms, holding)
+            automatic = self.automatic(scores, given, holding)
+            assert automatic is not None
+            return automatic, met
         above = np.asarray(scores > self.cut_scores(scores))
         if has_terms is not None and not self.single:
             above &= has_terms[:, None]
