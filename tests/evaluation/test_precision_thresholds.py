@@ -226,6 +226,32 @@ def test_lists_of_classes_have_the_thresholds_of_their_indicator(kind, estimator
     assert of_lists.score(X, as_lists(Y, kind)) == of_lists.score(X, Y) == of_indicator.score(X, Y) > 0
 
 
+@pytest.mark.parametrize("estimator", [LINEAR, textcat.PAUM(), LogisticRegression()])
+def test_a_single_class_has_the_threshold_of_the_answer_yes(estimator):
+    X, Y, _ = world(3, 300)
+    is_in = Y[:, 0]
+    of_answers = PrecisionThresholds(estimator, precision=0.6).fit(X, is_in)
+    lists = as_lists(Y[:, :1], list)
+    for labels in (lists, sp.csr_array(is_in[:, None])):
+        model = PrecisionThresholds(estimator, precision=0.6).fit(X, labels)
+        assert len(model.classes_) == 1
+        assert (model.n_above_, model.n_correct_) >= (of_answers.n_above_[1:], of_answers.n_correct_[1:]) > (0, 0)
+        predicted = model.predict(X)
+        assert np.array_equal(predicted, model.predict_automatic(X))
+        assert predicted.shape == (300, 1)
+        assert model.score(X, labels) == np.mean(predicted[:, 0] == is_in)
+
+
+def test_labels_may_be_a_column_of_lists_of_polars():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    X, Y, _ = world(3, 300)
+    lists = as_lists(Y, list)
+    for model in (textcat.PAUM(), PrecisionThresholds(textcat.PAUM(), precision=0.6)):
+        of_column = model.fit(X, polars.Series(lists))
+        assert of_column.score(X, polars.Series(lists)) == of_column.score(X, lists)
+        assert np.array_equal(of_column.predict(X), model.fit(X, lists).predict(X))
+
+
 def test_of_samples_of_one_class_any_column_says_whether_it_is_automatic():
     X, y, _ = world(4, 400, single=True)
     model = PrecisionThresholds(LINEAR, precision=0.6).fit(X, y)

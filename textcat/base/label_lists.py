@@ -14,7 +14,7 @@ def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
 
     Parameters
     ----------
-    y : list, tuple or object array (or column) of n_documents lists, tuples, sets or arrays of labels
+    y : list, tuple, object array, or column of pandas or polars, of n_documents lists, tuples, sets or arrays of labels
 
     Returns
     -------
@@ -26,6 +26,7 @@ def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
     ValueError
         If all lists are empty.
     """
+    y = _without_column_of_lists(y)
     if not _are_label_lists(y):
         return None
     # imported here, because training by the command needs none
@@ -58,11 +59,20 @@ def accuracy(y: Any, predicted: Any, classes: np.ndarray, sample_weight: Any = N
     from sklearn.metrics import accuracy_score
     from sklearn.utils import check_consistent_length
 
+    y = _without_column_of_lists(y)
     check_consistent_length(y, predicted)
     if lists and getattr(y, "ndim", 1) == 1 and all(isinstance(labels, _LIST) for labels in y):
         is_right = [set(labels) == set(classes[row]) for labels, row in zip(y, predicted.astype(bool), strict=True)]
         y, predicted = is_right, [True] * len(is_right)
+    if hasattr(y, "toarray") and y.shape[1] == 1:  # to scikit-learn, a single column is no indicator
+        y = y.toarray()
     return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+
+def _without_column_of_lists(y: Any) -> Any:
+    """Return the lists of a column whose type is one of lists, as polars and Arrow have it; anything else as it is."""
+    is_column_of_lists = str(getattr(y, "dtype", "")).lower().startswith("list")
+    return y.to_list() if is_column_of_lists else y
 
 
 def _are_label_lists(y: Any) -> bool:

@@ -105,9 +105,9 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         X, y, groups = indexable(X, y, groups)
         y, labels, self.classes_, self._fitted_to_lists = _read_classes(y)
-        self.multilabel_ = y.ndim == 2
+        self.multilabel_ = y.ndim == 2 or len(self.classes_) == 1
         precision = self._checked_precision()
-        cv = MultilabelStratifiedKFold(self.cv) if self.multilabel_ and is_whole(2)(self.cv) else self.cv
+        cv = MultilabelStratifiedKFold(self.cv) if y.ndim == 2 and is_whole(2)(self.cv) else self.cv
         splits = [*check_cv(cv, y, classifier=True).split(X, y, groups)]
         method = _score_method(self.estimator)
         responses = cross_val_predict(self.estimator, X, y, cv=splits, n_jobs=self.n_jobs, method=method)
@@ -202,6 +202,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(responses, list):
             responses = np.column_stack([of_class[:, -1] for of_class in responses])
         scores = np.asarray(responses)
+        if len(self.classes_) == 1:  # the estimator is fitted to 0 and 1
+            return scores[:, None] if scores.ndim == 1 else scores[:, -1:]
         if scores.ndim == 1:
             scores = np.column_stack([-scores, scores])
         if scores.shape[1] != len(self.classes_):
@@ -230,20 +232,29 @@ def _score_method(estimator: Any) -> str:
 
 
 def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any], bool]:
-    """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), the classes, and if y has lists."""
+    """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), the classes, and if y has lists.
+
+    The array is an indicator, too, if samples may have several classes. Of a single class, it has one dimension, as
+    scikit-learn has no indicators of one column.
+    """
     if y is None:
         raise ValueError("PrecisionThresholds requires y to be passed, but the target y is None")
     if (of_lists := indicator_of_lists(y)) is not None:
-        return of_lists[0].toarray(), sp.csc_array(of_lists[0]), of_lists[1], True
+        indicator, classes = of_lists[0].toarray(), of_lists[1]
+        return _target(indicator), sp.csc_array(indicator), classes, True
     check_classification_targets(y)
-    if type_of_target(y, input_name="y") == "multilabel-indicator":
+    if sp.issparse(y) or type_of_target(y, input_name="y") == "multilabel-indicator":
         indicator = y.toarray() if sp.issparse(y) else np.asarray(y)
-        return indicator, sp.csc_array(indicator), np.arange(indicator.shape[1]), False
+        return _target(indicator), sp.csc_array(indicator), np.arange(indicator.shape[1]), False
     y = column_or_1d(y, warn=True)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has less than two classes: {classes.tolist()}; training needs more than one class")
     return y, sp.csc_array(codes[:, None] == np.arange(len(classes))), classes, False
+
+
+def _target(indicator: NDArray[Any]) -> NDArray[Any]:
+    return indicator.ravel() if indicator.shape[1] == 1 else indicator
 
 
 def _no_promise(precision: NDArray[np.float64], confidence: float, labels: sp.csc_array) -> str:
