@@ -313,6 +313,12 @@ def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
             "[[when]]\nlanguage = ['fr']\nreplace = { a = 'b' }\n[[when]]\nzone = ['title']\nreplace = { b = 'a' }",
             "leads back to the first",
         ),
+        ('never = ["b"]\nreplace = { a = "b" }', "replace 'a' by 'b', and never give it: remove one of the two"),
+        (
+            "only_with = { a = [] }",
+            r"give 'a' only with another topic, and name none: name one, or write never = \['a'\]",
+        ),
+        ('only_with = { a = ["b"] }\nnever_with = { a = ["b", "c"] }', "give 'a' only with 'b', and never with it"),
         ('never = ["b"]\nadds = { a = ["b"] }', "add 'b' to 'a', and never give it: remove one of the two"),
         (
             'adds = { a = ["b", "c"] }\nnever_with = { b = ["c"] }',

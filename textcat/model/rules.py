@@ -337,7 +337,7 @@ def _others(asked: RuleFields, table: str) -> dict[str, list[str]]:
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
-    """Raise TextcatError if a rule adds a topic that another rule of its section, or for all documents, removes.
+    """Raise TextcatError if a rule gives a topic that another rule of its section, or for all documents, removes.
 
     Rules with a condition may remove topics that rules for all documents add: these are exceptions.
     """
@@ -360,11 +360,27 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
                     f"The rules add {topics[added]!r} to {topics[column]!r}, and narrowest_only takes it away, as it "
                     "is broader: remove one of the two."
                 )
+    never_with = _united(of_all.tables["never_with"], part.tables["never_with"])
+    for column, (new,) in part.tables["replace"].items():
+        if new in {*part.never, *of_all.never}:
+            raise TextcatError(
+                f"The rules replace {topics[column]!r} by {topics[new]!r}, and never give it: remove one of the two."
+            )
+    for column, others in part.tables["only_with"].items():
+        if not others:
+            raise TextcatError(
+                f"The rules give {topics[column]!r} only with another topic, and name none: name one, or write "
+                f"never = [{topics[column]!r}]."
+            )
+        if {*others} <= {*never_with.get(column, ())}:
+            raise TextcatError(
+                f"The rules give {topics[column]!r} only with {topics[others[0]]!r}, and never with it: remove one of "
+                "the two."
+            )
     adding: dict[int, list[int]] = {}
     for column, others in adds.items() if own else ():
         for added in others:
             adding.setdefault(added, []).append(column)
-    never_with = _united(of_all.tables["never_with"], part.tables["never_with"])
     for topic, others in never_with.items() if own else ():
         causes = {topic, *reachable(topic, adding)} & adds.keys()
         for other in others if causes else ():
