@@ -25,6 +25,17 @@ def test_a_folder_without_a_name_of_its_own_is_not_replaced(model, other_model, 
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
 
 
+def test_other_options_are_refused_where_tags_of_deleted_files_stay(model, other_model, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    make_archive(folder / "a.jsonl", 5)
+    make_archive(folder / "gone.jsonl", 5, seed=1)
+    run(model, [folder], out)
+    (folder / "gone.jsonl").unlink()
+    with pytest.raises(TextcatError, match=r"/out began with no --top, but now has --top 1: give those that it began"):
+        run(other_model, [folder], out, write=textcat.OutputSettings(top=1), model_changes="all")
+    assert not (tmp_path / "out.next").exists()
+
+
 def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(model, other_model, tmp_path):
     folder, out, before = (tmp_path / name for name in ("in", "out", "out.before"))
     make_archive(folder / "a.jsonl", 30)

@@ -160,10 +160,7 @@ def _begin_or_resume(
     files = None if growing is None else list_files(sources)
     if log is None:
         return _begin(path, facts, inputs, sources, files if sources else None)
-    # A run reads documents such as PDF from the day on which it gets some, and not on each day.
-    facts = {name: value for name, value in log.facts.items() if name in READERS} | dict(facts)
-    kept = {name: value for name, value in log.facts.items() if name not in changing}
-    _compare_facts(path, kept, {name: value for name, value in facts.items() if name not in changing}, remedy)
+    facts = compare_facts(path, log.facts, facts, changing, remedy)
     grows = files is not None and log.header.files is not None and (trusted or has_files(log))
     grows = grows and not (growing is not None and growing.is_part)
     if not grows:
@@ -228,13 +225,19 @@ def _line_of_input(fields: Fields) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
-def _compare_facts(path: Path, facts_before: Fields, facts: Fields, remedy: str) -> None:
+def compare_facts(
+    path: Path, facts_before: Fields, facts: Fields, changing: Collection[str], remedy: str
+) -> dict[str, Any]:
+    """Return the settings of a run that goes on; raise TextcatError if one differs that is not among `changing`."""
+    # A run reads documents such as PDF from the day on which it gets some, and not on each day.
+    facts = {name: value for name, value in facts_before.items() if name in READERS} | dict(facts)
     for name in [*facts, *facts_before]:
-        if not is_other(name, facts_before, facts):
+        if name in changing or not is_other(name, facts_before, facts):
             continue
         before, now = (in_words(name, of_run.get(name)) for of_run in (facts_before, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
+    return facts
 
 
 def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str) -> None:

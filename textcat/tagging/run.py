@@ -14,7 +14,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
 from textcat.runs.files import TaggedFile, is_within, tagged_files
-from textcat.runs.folder import Growing, in_words, open_folder, record_missing_sums
+from textcat.runs.folder import Growing, compare_facts, in_words, open_folder, record_missing_sums
 from textcat.runs.growth import Growth, list_files
 from textcat.runs.inputs import READERS, check_output_apart, is_other, total_size
 from textcat.runs.parts import PART
@@ -179,6 +179,9 @@ def tag_to_folder(
     if not found.is_due:
         drop_replacement(out, keep)
         return _tag(plan, out, progress=progress, former=former, changes="new", **limits)
+    if found.stays:  # tags of one run have the same options
+        remedy = "give those that it began with, or name another folder"
+        compare_facts(out, facts_of_run(out), facts, _MAY_CHANGE, remedy)
     log.warning(
         "%s has tags by another model, other rules or another version of a library that reads documents: all is tagged "
         "anew in %s, which then takes its place.",
