@@ -158,7 +158,10 @@ def as_documents(
     left_out, without_topics = Counter[str](), list[str]()
     for label, original in zip(map(str, count(1)) if row_names is None else row_names, records, strict=False):
         if not isinstance(original, Mapping):
-            raise TextcatError(f"Record {label} is a {type(original).__name__}: give a dict of fields.")
+            example = "{'text': '…', 'topics': ['…']}"
+            raise TextcatError(
+                f"Record {label} is a {type(original).__name__}: give a dict of fields, such as {example}, or a DataFrame."
+            )
         try:
             fields = plain_record(original, asked or "topics", asked in ("", "topics"), bool(topics))
         except UnreadableError as fault:
