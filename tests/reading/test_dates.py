@@ -7,7 +7,7 @@ from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.reading.dates import date_range, date_text, day_of, iso_date, moment, month_of, months_of, time_of
+from textcat.reading.dates import date_range, date_text, day_of, days_of, iso_date, moment, month_of, time_of
 
 FORMS = {
     "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
@@ -54,7 +54,7 @@ def test_what_is_no_date_that_is_known_stays_as_it_is(text):
 
 @pytest.mark.parametrize("text", ["2024-01-01T10:00:00+99:99", "2024-01-01T10:00+2400", "2024-01-01T10:00:61Z"])
 def test_an_impossible_zone_or_second_is_no_time(text):
-    assert (moment(text), time_of(text), month_of(text)) == (None, None, "2024-01")
+    assert (moment(text), time_of(text), day_of(text), month_of(text)) == (None, None, "", "")
 
 
 def test_a_time_outside_of_the_years_1_to_9999_in_utc_is_the_first_or_last_one():
@@ -127,4 +127,13 @@ def test_the_month_of_a_date_is_that_of_its_day():
         "1990-12-31 25",
     ]
     assert [month_of(date) for date in dates] == ["1990-12"] * 3 + ["1990-01"] + [""] * 4
-    assert months_of(dates) == [month_of(date) for date in dates]
+
+
+IMPOSSIBLE = ["1990-12-31T25:00:00", "1990-12-31T10:00:00+99:99", "1990-12-31x", "1990-02-30T10:00Z", "1990-12-31 25"]
+POSSIBLE = ["", "1990-12-31", "1990-12-31T23:59:59-05:00", "1990-12-31T10:00:00.5Z", "1990-02-30", "1990-12"]
+
+
+@given(st.lists(st.sampled_from(IMPOSSIBLE + POSSIBLE), max_size=3))
+def test_days_of_dates_are_those_of_each(dates):
+    assert days_of(dates) == [day_of(date) for date in dates]
+    assert not any(days_of(IMPOSSIBLE))

@@ -1,7 +1,7 @@
 """Convert dates to ISO 8601 from the forms of agencies, feeds, mail and Reuters-21578."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
@@ -27,6 +27,11 @@ _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "
 # The usual result of `iso_date`, its zone apart, which the standard library parses several times as fast.
 _USUAL = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?)(?(2)(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)"
+)
+# Lines of such dates, or without one, in which only the day may be impossible.
+_USUAL_LINES = re.compile(
+    r"(?:(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?)?\n)*"
 )
 _SHORT = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _LONGEST = 80  # maximum characters of a date
@@ -151,24 +156,19 @@ def day_of(date: str) -> str:
 
 
 def month_of(date: str) -> str:
-    """Return the month of a date in ISO 8601, such as "1990-12"; "" for a text that is no date.
+    """Return the month of a date, such as "1990-12", in its own time zone; "" for a text that is no date.
 
     A year without a month gives its first month.
     """
-    return _month_of_day(date[:11])
+    return day_of(date)[:7]
 
 
-@lru_cache(maxsize=1 << 15)  # days of 90 years
-def _month_of_day(day: str) -> str:
-    when = time_of(day.removesuffix("T"))
-    return "" if when is None else when.isoformat()[:7]
-
-
-def months_of(dates: Iterable[str]) -> list[str]:
-    """Return the month of each date in ISO 8601, as `month_of` does."""
-    days = [date[:11] for date in dates]
-    months = {day: _month_of_day(day) for day in {*days}}
-    return [months[day] for day in days]
+def days_of(dates: Sequence[str]) -> list[str]:
+    """Return `day_of` of each date; of the usual forms, several times as fast."""
+    are_usual = _USUAL_LINES.fullmatch("".join(f"{date}\n" for date in dates))
+    days = [date[:10] for date in dates] if are_usual else dates
+    days_by_text = {day: day_of(day) for day in {*days}}
+    return [days_by_text[day] for day in days]
 
 
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:

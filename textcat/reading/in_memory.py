@@ -160,7 +160,8 @@ def as_documents(
         if not isinstance(original, Mapping):
             example = "{'text': '…', 'topics': ['…']}"
             raise TextcatError(
-                f"Record {label} is a {type(original).__name__}: give a dict of fields, such as {example}, or a DataFrame."
+                f"Record {label} is a {type(original).__name__}: give a dict of fields, such as {example}, or a "
+                "DataFrame."
             )
         try:
             fields = plain_record(original, asked or "topics", asked in ("", "topics"), bool(topics))

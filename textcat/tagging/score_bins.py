@@ -23,7 +23,6 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.manifest import HELD_OUT, read_manifest
 from textcat.reading import START_OVER, Record
-from textcat.reading.dates import day_of
 from textcat.runs.records import write_whole
 from textcat.runs.shard_writer import held_out_path, score_bins_path
 from textcat.tagging.groups import FIELD, group_at
@@ -67,7 +66,12 @@ class FrameArrays(NamedTuple):
 
 
 def encode_frame(
-    tagger: "Tagger", model: str, records: Sequence[Record], scores: np.ndarray, given: np.ndarray
+    tagger: "Tagger",
+    model: str,
+    records: Sequence[Record],
+    days: Sequence[str],
+    scores: np.ndarray,
+    given: np.ndarray,
 ) -> bytes:
     """Encode the scores of records, in bins, as a frame (an entry of a shard's file of bins).
 
@@ -79,6 +83,8 @@ def encode_frame(
     model : str
         The model's id.
     records : sequence of Record
+    days : sequence of str
+        The day of each record's date, as `days_of` returns it.
     scores, given : ndarray of shape (n_records, n_topics)
         The scores of the records, and whether they got the topics.
     """
@@ -95,7 +101,7 @@ def encode_frame(
         model,
         sources,
         _differences([record.position for record in records], np.int64),
-        _differences([_days(record.date[:10]) for record in records], np.int32),
+        _differences([*map(_days, days)], np.int32),
         np.array([_is_reprint(record) for record in records], bool).tobytes(),
         np.bincount(rows, minlength=len(records)).astype(np.int32).tobytes(),
         topics.astype(np.int32).tobytes(),
@@ -118,8 +124,7 @@ def _differences(values: Sequence[int], dtype: type) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _days(day: str) -> int:
-    """Return the days from 1970 to a day, or to the first day of a month or a year; `NO_DAY` for other texts."""
-    day = day_of(day)
+    """Return the days from 1970 to a day in ISO 8601; `NO_DAY` for "", no day."""
     return (date.fromisoformat(day) - _EPOCH).days if day else NO_DAY
 
 
