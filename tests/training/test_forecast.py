@@ -71,6 +71,15 @@ def test_a_curve_that_falls_or_is_flat_is_continued_as_a_level():
         assert now == then == pytest.approx(np.mean(level), abs=0.01)
 
 
+@pytest.mark.parametrize("share_wrong", [0.01, 0.02, 0.05])
+def test_the_band_holds_where_hardly_any_document_is_wrong(share_wrong):
+    draws = np.random.default_rng(0).random((100, 60)) >= share_wrong
+    bands = (
+        extrapolated(np.repeat(right[np.newaxis], len(SHARES), axis=0).astype(float), SHARES, AHEAD) for right in draws
+    )
+    assert np.mean([low[-1] <= 1 - share_wrong <= high[-1] for _, low, high in bands]) > 0.85
+
+
 def test_a_band_is_around_the_forecast_within_0_and_1_and_narrower_with_more_documents():
     widths = []
     for n in (20, 200, 2000):
