@@ -58,22 +58,45 @@ def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dic
     return learnt
 
 
-def labels_entry(document: Document) -> dict[str, Any]:
-    """Return a learnt document's entry in the history: its labels, and a checksum instead of its text."""
+def same_texts(
+    steps: Iterable[LearningStep], documents: Iterable[Document], changed: Iterable[Document]
+) -> dict[str, str]:
+    """Return by id the checksums of those texts that documents bring again, as active steps have recorded them.
+
+    `changed` are the same documents without such texts. A step records them as well: if the step that brought a text
+    first is undone, the document has it from the other one.
+    """
+    recorded = {id_: said["text"] for step in steps for id_, said in step.documents.items() if "text" in said}
+    both = zip(documents, changed, strict=True)
+    again = [d.id for d, without in both if any(d.zones.values()) and not any(without.zones.values())]
+    return {id_: recorded[id_] for id_ in again if id_ in recorded}
+
+
+def labels_entry(document: Document, same_text: str = "") -> dict[str, Any]:
+    """Return a learnt document's entry in the history: its labels, and a checksum instead of its text.
+
+    `same_text` is the checksum of a text that is left out of the document: see `same_texts`.
+    """
     judged = document.labelled_for
     said = {
         "topics": [*document.topics],
         "labelled_for": None if judged is None else [*judged],
         "split": document.split,
         "date": document.date,
-        "text": checksum_of_text(document),
+        "text": checksum_of_text(document) or same_text,
     }
     return {name: value for name, value in said.items() if name == "topics" or value not in (None, "")}
 
 
-def answers_entry(document: Document, answers: Mapping[str, bool], numbers: Iterable[int]) -> dict[str, Any]:
-    """Return the entry in the history of a document learnt from the corrections with some numbers."""
-    said = {"answers": {**answers}, "numbers": [*numbers], "date": document.date, "text": checksum_of_text(document)}
+def answers_entry(
+    document: Document, answers: Mapping[str, bool], numbers: Iterable[int], same_text: str = ""
+) -> dict[str, Any]:
+    """Return the entry in the history of a document learnt from the corrections with some numbers.
+
+    `same_text` is as for `labels_entry`.
+    """
+    text = checksum_of_text(document) or same_text
+    said = {"answers": {**answers}, "numbers": [*numbers], "date": document.date, "text": text}
     return {name: value for name, value in said.items() if value != ""}
 
 

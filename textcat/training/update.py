@@ -35,6 +35,7 @@ from textcat.training.replay import (
     labels_entry,
     learnt_corrections,
     replayed,
+    same_texts,
     texts_in_folders,
     vocabulary_entry,
 )
@@ -141,9 +142,11 @@ def learn(
                 "empty documents: if an id is misspelt, remove that document, and learn it with the right id.",
                 *(len(empty), empty[0]),
             )
+        changed = opened.without_stored_texts(new)
+        same = same_texts(active_steps(opened.history.steps), new, changed)
         step = opened.history.next_step(
             "learn",
-            documents={document.id: labels_entry(document) for document in opened.without_stored_texts(new)},
+            documents={document.id: labels_entry(document, same.get(document.id, "")) for document in changed},
             vocabulary=None if names is None else vocabulary_entry(names),
             **options,
         )
@@ -263,8 +266,10 @@ def _learn_corrections(
     taken_back = [id_ for id_, said in learnt.items() if said["answers"] and id_ in known and id_ not in answers]
     if not (new or taken_back):
         return opened.result(storage.load(opened.folder, prepare=False), None)
-    documents = opened.without_stored_texts([document_of[id_] for id_ in new], in_zones=False)
-    said = {document.id: answers_entry(document, answers[document.id], numbers[document.id]) for document in documents}
+    judged = [document_of[id_] for id_ in new]
+    documents = opened.without_stored_texts(judged, in_zones=False)
+    same_text = same_texts(active_steps(steps), judged, documents)
+    said = {d.id: answers_entry(d, answers[d.id], numbers[d.id], same_text.get(d.id, "")) for d in documents}
     step = opened.history.next_step(
         "learn",
         corrections=folder,
@@ -280,7 +285,8 @@ def _learn_corrections(
         return _replay(opened, step, text_of)  # an answer was retracted: unlearn it
     standing = {id_: entries["answers"] for id_, entries in step.documents.items()}
     learnt_now = documents_learnt(step, {document.id: document for document in opened.documents}, standing)
-    return _learn(opened, step, [replace(d, zones=text_of[d.zones[TEXT]].zones if d.zones else {}) for d in learnt_now])
+    zones_of = {checksum: document.zones for checksum, document in text_of.items()}
+    return _learn(opened, step, [replace(d, zones=zones_of.get(d.zones.get(TEXT, ""), {})) for d in learnt_now])
 
 
 def _with_distinct_ids(
