@@ -47,6 +47,16 @@ def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
     assert shown(evaluate.topic_rows(EVALUATION), needed=7, width=200) == shown(evaluate.topic_rows(EVALUATION))
 
 
+def test_a_long_topic_is_wrapped_so_that_its_figures_have_room():
+    name = " ".join(["foreign trade"] * 20)
+    rows = [{**row, "topic": name if i == 1 else row["topic"]} for i, row in enumerate(evaluate.topic_rows(EVALUATION))]
+    lines, plain = shown(rows, needed=7, width=100), shown(evaluate.topic_rows(EVALUATION), needed=7, width=100)
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[0].split() == plain[0].split()[: len(lines[0].split())]
+    assert "AP" in lines[0].split()
+    assert " ".join(line[:40].strip() for line in lines if line.startswith(("foreign", "trade"))) == name
+
+
 @given(st.integers(1, 60))
 def test_a_narrow_terminal_cuts_nothing_off(width):
     rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in evaluate.topic_rows(EVALUATION)]

@@ -41,6 +41,12 @@ def test_a_band_can_list_its_topics():
     assert members("drinks = tea, tea", "grain=rye,corn") == {"drinks": ["tea"], "grain": ["rye", "corn"]}
 
 
+def test_a_listed_topic_may_have_commas():
+    topics = ["trade, foreign", "trade", "foreign", "a,b,c", "b"]
+    (band,) = choose_bands(topics, range(5), "x=trade, foreign,b, a,b,c,trade")
+    assert [topics[column] for column in band.topics] == ["trade, foreign", "b", "a,b,c", "trade"]
+
+
 def test_one_band_may_be_given_as_a_string_in_any_case():
     assert choose_bands(TOPICS, SIZES, "top1") == [Band("TOP1", (2,))]
 

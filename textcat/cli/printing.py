@@ -16,6 +16,8 @@ from textcat.base.progress import Stages, peak_memory
 from textcat.cli import terminal
 from textcat.evaluation.export import cell_text, csv_of_rows, formatted_tables
 
+_LEAST_WIDTH = 40  # characters of a first column that is wrapped
+
 
 class Figure(str):
     """A number as tables show it; `value` is the number itself, for CSV. Columns of figures are right-aligned."""
@@ -145,14 +147,18 @@ def _formatted(part: Part, form: str) -> str:
 def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
     """Print columns, each a title and cells, as a table; cells are never cut off.
 
-    The first column and columns of words are aligned left, columns of numbers right. If the console is too narrow,
-    columns are left out from the end, and named below the table; the first `needed` columns (by default all) are always
-    printed. On a terminal, a last column of words is wrapped, if there is room for its title and for 20 characters.
+    The first column and columns of words are aligned left, columns of numbers right. If the console is too narrow, a
+    first column of more than 40 characters is wrapped, then columns are left out from the end, and named below the
+    table; the first `needed` columns (by default all) are always printed. On a terminal, a last column of words is
+    wrapped, if there is room for its title and for 20 characters.
     """
     table = [_Column(title, cells) for title, cells in columns]
     left_out: list[str] = []
+    if needed is not None and table:
+        room = console.width - sum(column.width + 2 for column in table[1:])
+        table[0].width = min(table[0].width, max(_LEAST_WIDTH, room))
     while needed is not None and len(table) > needed and sum(column.width + 2 for column in table) - 2 > console.width:
-        left_out.insert(0, table.pop().title)
+        left_out.insert(0, table.pop().title.replace("\n", " "))
     if not table:
         return
 
@@ -166,11 +172,9 @@ def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]],
         last.width = min(last.width, room)
     for header in zip_longest(*(column.header for column in table), fillvalue=""):
         print_line(header, "bold")
-    for *cells, words in zip(*(column.cells for column in table), strict=True):
-        first, *rest = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
-        print_line([*cells, first])
-        for piece in rest:
-            print_line([""] * len(cells) + [piece])
+    for cells in zip(*(column.lines for column in table), strict=True):
+        for pieces in zip_longest(*cells, fillvalue=""):
+            print_line(pieces)
     if left_out:
         print_text(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --as json)")
 
@@ -183,6 +187,11 @@ class _Column:
         self.cells = [terminal.harmless(cell_text(cell)) for cell in cells]
         self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not Figure for cell in cells)
         self.width = max(map(cell_len, [*self.header, *self.cells]))
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """The lines of each cell, which are as many as its width makes necessary."""
+        return [textwrap.wrap(cell, self.width) if cell_len(cell) > self.width else [cell] for cell in self.cells]
 
     def aligned(self, text: str) -> str:
         padding = " " * (self.width - cell_len(text))

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,12 +65,23 @@ def _band(text: str, topics: Sequence[str], sizes: Sequence[int], by_size: Seque
 
 def _listed(text: str, topics: Sequence[str]) -> Band:
     name, _, listed = (part.strip() for part in text.partition("="))
-    wanted = dict.fromkeys(topic.strip() for topic in listed.split(",") if topic.strip())
+    columns = {topic: column for column, topic in enumerate(topics)}
+    wanted = dict.fromkeys(_split_topics(listed, columns))
     if not (name and wanted):
         raise TextcatError(f"The band '{text}' lacks its name or its topics: write name=topic,topic.")
-    columns = {topic: column for column, topic in enumerate(topics)}
     for topic in wanted:
         if topic not in columns:
             remedy = did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
             raise TextcatError(f"No topic '{topic}' for the band '{name}'.{remedy}")
     return Band(name, tuple(columns[topic] for topic in wanted))
+
+
+def _split_topics(listed: str, known: Collection[str]) -> Iterator[str]:
+    """Yield topics that are separated by commas; a known topic may have commas, too."""
+    parts = listed.split(",")
+    while parts:
+        joined = (",".join(parts[:n]).strip() for n in range(len(parts), 1, -1))
+        topic = next((topic for topic in joined if topic in known), parts[0].strip())
+        del parts[: topic.count(",") + 1]
+        if topic:
+            yield topic

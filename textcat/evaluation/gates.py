@@ -153,8 +153,9 @@ def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> 
         resamples = sample.bands[gate.measure][band - len(evaluation.bands)]
         value = evaluation.bands[band][gate.measure]
     if value is None:
+        topics = "the topic" if gate.measure == AP else "a topic of the band"
         raise TextcatError(
-            f"The condition {gate.text!r} cannot be decided, as no test document has the topic: leave it out."
+            f"The condition {gate.text!r} cannot be decided, as no test document has {topics}: leave it out."
         )
     return _Measured(value, resamples, of_topics)
 
