@@ -326,6 +326,8 @@ def test_a_left_out_document_is_as_good_as_not_there(kernel):
 def test_left_out_documents_come_in_the_shape_of_an_indicator(left_out):
     with pytest.raises(ValueError, match=r"left_out must be of the shape of an indicator Y, here \(80, 20\)"):
         PAUM().fit(rows(), indicator(), left_out=left_out)
+    with pytest.raises(ValueError, match="left_out must consist of 0 and 1"):
+        PAUM().fit(rows(), indicator(), left_out=np.full((80, 20), np.nan))
     with pytest.raises(ValueError, match="left_out must be of the shape of an indicator Y"):
         PAUM().fit(rows(), indicator()[:, 5], left_out=np.zeros((80, 1)))
 

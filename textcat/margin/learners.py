@@ -139,6 +139,8 @@ def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -
     mask = sp.csc_array(left_out)
     if not multilabel or mask.shape != shape:
         raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
+    if not np.isin(mask.data, (0, 1)).all():
+        raise ValueError("left_out must consist of 0 and 1, as an indicator Y does")
     return rows_by_column(mask)
 
 
@@ -192,8 +194,9 @@ class MarginClassifier(Parameters):
         Softness of the margin. Each document gets a coordinate of its own, with the value √λ, which makes any training
         set separable (the "λ trick"; some papers write Δ for √λ). 0: no such coordinate, a hard margin.
     rho : float >= 0, "R" or "prevalence"
-        Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the largest Euclidean norm of a row;
-        "prevalence": ρ = (1 + 200·c)^(-1/2) for a topic that a fraction c of the documents have.
+        Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the largest Euclidean norm of a row
+        of X, also of one that is left out; "prevalence": ρ = (1 + 200·c)^(-1/2) for a topic that a fraction c of the
+        documents have.
     max_epochs : int >= 1
         Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
         says how many.
