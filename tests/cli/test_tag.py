@@ -317,10 +317,10 @@ def test_watching_needs_an_output_folder_and_inputs(run, model):
 
 
 def test_a_watching_process_prints_how_much_the_output_has_grown_or_shrunk(run, model, monkeypatch):
-    before, after = Counts(5, rejected=1), Counts(1005)
+    before, after = Counts(5, 4, rejected=1), Counts(1005, 1005)
     summary = SimpleNamespace(counts=after, before=SimpleNamespace(counts=before), growth=None)
     monkeypatch.setattr("textcat.tagging.watch.watch_archive", lambda _, __, ___, show, **____: show(summary))
-    assert run("tag", model, "in", "--out", "out", "--watch").out.endswith("  +1,000 documents, -1 rejected\n")
+    assert run("tag", model, "in", "--out", "out", "--watch").out.endswith("  +1,001 documents tagged, -1 rejected\n")
 
 
 def test_an_archive_without_a_fault_ends_well(run, model):

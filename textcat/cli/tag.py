@@ -316,7 +316,8 @@ def _watch(
         elif not quiet:
             counts, before = summary.counts, summary.before.counts
             # With a sign, because the rows or rejections of changed files may have become fewer.
-            new = f"{counts.records - before.records:+,} documents, {counts.rejected - before.rejected:+,} rejected"
+            tagged, rejected = counts.tagged - before.tagged, counts.rejected - before.rejected
+            new = f"{tagged:+,} documents tagged, {rejected:+,} rejected"
             files = f" ({growth_in_words(summary.growth)})" if summary.growth else ""
             console.print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {new}{files}", highlight=False, soft_wrap=True)
 
