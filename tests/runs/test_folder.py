@@ -12,7 +12,7 @@ from tag_folders import write_tags
 from textcat.base.errors import TextcatError
 from textcat.base.journal import journal_line, read_journal
 from textcat.runs.folder import open_folder
-from textcat.runs.records import own_journal, replay
+from textcat.runs.records import read_log
 from textcat.runs.results import encode_rejection
 from textcat.runs.shard_writer import ShardWriter
 from textcat.tagging.output import OutputSettings, file_format
@@ -269,8 +269,7 @@ def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
 
 def test_the_log_of_a_folder_that_another_run_has_replaced_is_not_current(tmp_path):
     shards = {"part-00000.jsonl": []}
-    journal = own_journal(write_tags(tmp_path / "tags", shards, {"model": "a"}))
-    log, _ = replay(tmp_path / "tags", journal, "")
+    log = read_log(write_tags(tmp_path / "tags", shards, {"model": "a"}), "")
     assert log.is_current()
     write_tags(tmp_path / "tags", shards, {"model": "b"})
     assert (tmp_path / "tags" / "_journal.jsonl").stat().st_size == log.length

@@ -216,7 +216,7 @@ def test_a_file_that_is_gone_keeps_its_rows_even_if_another_has_its_content(mode
 def test_where_no_other_model_has_ever_tagged_no_file_is_compared(model, tmp_path, monkeypatch):
     make_archive(tmp_path / "in" / "a.jsonl", 12)
     run(model, [tmp_path / "in"], tmp_path / "out", model_changes="all")
-    monkeypatch.setattr(replacing, "replay", None)
+    monkeypatch.setattr(replacing, "read_log", None)
     assert run(model, [tmp_path / "in"], tmp_path / "out", model_changes="all").before.finished
 
 

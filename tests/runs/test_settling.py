@@ -16,7 +16,7 @@ from interrupted_runs import EVERY, NOW, Killed
 from news_versions import item, write_items
 
 from textcat.reading import InputSettings
-from textcat.runs.records import own_journal, replay
+from textcat.runs.records import read_log
 from textcat.tagging.duplicates import find_duplicates
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
@@ -378,7 +378,7 @@ def test_the_journal_is_replayed_to_what_the_run_has_done(model, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
     two_files(model, folder, out)
     tag(model, folder, out)
-    log, _ = replay(out, own_journal(out), "")
+    log = read_log(out, "")
     first, second = log.generations
     assert (first.is_finished, second.is_finished) == (True, True)
     stale = [(reading.generation, os.path.basename(reading.name)) for reading, _ in second.settled.stale]

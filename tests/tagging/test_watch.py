@@ -27,7 +27,7 @@ from textcat.model.manifest import read_manifest
 from textcat.reading import FileState, InputSettings
 from textcat.runs.files import ListedFile
 from textcat.runs.folder import LOCK
-from textcat.runs.records import replay
+from textcat.runs.records import read_log
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
@@ -93,7 +93,13 @@ def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path
 
 def test_the_journal_is_replayed_only_if_another_run_has_added_to_it(model, folder, tmp_path, monkeypatch):
     replayed = []
-    monkeypatch.setattr("textcat.runs.folder.replay", lambda *of_folder: replayed.append(1) or replay(*of_folder))
+
+    def read(*of_folder):
+        log = read_log(*of_folder)
+        replayed.extend([] if log is None else [log])
+        return log
+
+    monkeypatch.setattr("textcat.runs.folder.read_log", read)
 
     def change(n):
         make_archive(folder / f"{n}.jsonl", 3, seed=n)

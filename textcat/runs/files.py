@@ -20,7 +20,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.paths import paths_above
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
-from textcat.runs.records import Log, Reading, ReplayedGeneration, StaleFile, own_journal, replay, write_whole
+from textcat.runs.records import Log, Reading, ReplayedGeneration, StaleFile, read_log, write_whole
 
 FILES = "_files-{:05}.jsonl"  # name of the list of files of a generation
 _PATH = 4  # index in a checkpoint's position from which numbers of files in folders follow
@@ -214,8 +214,7 @@ def tagged_files(folder: Path) -> dict[str, TaggedFile]:
 
     Return {} if there is no run, or if it read inputs whose files cannot be listed.
     """
-    journal = own_journal(folder)
-    log = None if journal is None else replay(folder, journal, START_OVER)[0]
+    log = read_log(folder, START_OVER)
     if log is None or log.header.files is None or not has_files(log):
         return {}
     return {

@@ -42,7 +42,7 @@ from textcat.runs.records import (
     Sums,
     begin_log,
     own_journal,
-    replay,
+    read_log,
     write_whole,
 )
 from textcat.runs.results import Counts
@@ -156,7 +156,7 @@ def _begin_or_resume(
 ) -> RunState:
     sources, former = ((), None) if growing is None else (growing.sources, growing.former)
     trusted = former is not None and former.is_current()
-    log, is_damaged = (former, False) if trusted and not restart else _replayed(path, restart, remedy)
+    log = former if trusted and not restart else _replayed(path, restart, remedy)
     files = None if growing is None else list_files(sources)
     if log is None:
         return _begin(path, facts, inputs, sources, files if sources else None)
@@ -165,7 +165,7 @@ def _begin_or_resume(
     grows = grows and not (growing is not None and growing.is_part)
     if not grows:
         _compare_inputs(path, log, inputs, remedy)
-    if is_damaged:
+    if log.is_damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     if not trusted:
         check_output(log, remedy)
@@ -181,15 +181,15 @@ def _begin_or_resume(
     return _state_with_growth(log, inputs, growing, files)
 
 
-def _replayed(path: Path, restart: bool, remedy: str) -> tuple[Log | None, bool]:
-    """Return the log of the run in a folder, None if a new run begins, and whether its journal is damaged."""
-    journal = own_journal(path)
-    if journal is None:
+def _replayed(path: Path, restart: bool, remedy: str) -> Log | None:
+    """Return the log of the run in a folder; None if a new run begins."""
+    log = None if restart else read_log(path, remedy)
+    if log is None and own_journal(path) is None:
         first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
         own_files = {LOCK, *first}  # of a run that was killed right after it began
         if foreign := sorted({file.name for file in path.iterdir()} - own_files):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
-    return (None, False) if journal is None or restart else replay(path, journal, remedy)
+    return log
 
 
 def _begin(

@@ -18,7 +18,7 @@ from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import INPUTS, check_output, in_words
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
-from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
+from textcat.runs.records import REJECTED, Log, PartBatch, read_log
 from textcat.runs.shard_writer import EncodedBatch, counted_topics_path, score_bins_path
 
 _log = logging.getLogger(__name__)
@@ -64,16 +64,15 @@ def read_parts(folders: Sequence[Path]) -> list[Part]:
 
 
 def _read_part(folder: Path) -> Part:
-    journal = own_journal(folder) if folder.is_dir() else None
-    if journal is None:
+    log = read_log(folder, _TAG_AGAIN) if folder.is_dir() else None
+    if log is None:
         raise TextcatError(f"{folder} has no part of a run: name folders that `textcat tag --part K/N` has written.")
-    log, is_damaged = replay(folder, journal, _TAG_AGAIN)
     text = log.header.facts.get(PART)
     if not text:
         raise TextcatError(
             f"{folder} has a whole run, not a part: name folders that `textcat tag --part K/N` has written."
         )
-    if is_damaged:
+    if log.is_damaged:
         raise TextcatError(f"The journal in {folder} is damaged: {_TAG_AGAIN}.")
     if not log.generation.is_finished:
         raise TextcatError(f"The part in {folder}, {text}, is unfinished: give its command again, then merge.")
@@ -111,11 +110,7 @@ def lacks(folders: Iterable[Path]) -> list[str]:
 
     All parts of a run together lack nothing. So `folders` are those that are counted together.
     """
-    logs = {
-        path: replay(path, journal, START_OVER)[0]
-        for path in folders
-        if path.is_dir() and (journal := own_journal(path))
-    }
+    logs = {path: log for path in folders if path.is_dir() and (log := read_log(path, START_OVER)) is not None}
     shares = {path: Share.parse(log.header.facts[PART]) for path, log in logs.items() if PART in log.header.facts}
     runs = {path: (share.n, logs[path].header.inputs) for path, share in shares.items()}
     sentences = [_unfinished(path, log) for path, log in logs.items() if not log.generation.is_finished]

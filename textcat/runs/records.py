@@ -179,6 +179,7 @@ class Log:
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
         self.length = 0  # of the journal in bytes
+        self.is_damaged = False  # whether the journal has more than the records that were replayed
         self.facts = header.facts  # the settings of new output
         self.generations = [ReplayedGeneration(0, header.files)]
         self.counts = Counts()
@@ -307,25 +308,28 @@ def own_journal(folder: Path) -> Journal | None:
     return journal
 
 
-def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
-    """Replay the journal of a folder; return the log, and whether the journal is damaged.
+def read_log(folder: Path, remedy: str) -> Log | None:
+    """Replay the journal in a folder, up to its first damaged line; return None if there is none.
 
-    A TextcatError, which ends with `remedy`, is raised if the journal has another format.
+    A TextcatError is raised if it is not a run's journal, or, with `remedy` at the end, if it has another format.
     """
+    journal = own_journal(folder)
+    if journal is None:
+        return None
     first, *lines = journal.lines
     try:
         if first[_MARK] != FORMAT:
             raise ValueError
         log = Log(folder, msgspec.convert(first, Header))
-        log.length = journal.length
     except ValueError:  # the base of msgspec.ValidationError
         raise TextcatError(f"The run in {folder} was begun by another version of textcat: {remedy}.") from None
+    log.length, log.is_damaged = journal.length, journal.damaged
     try:
         for line in lines:
             log.add(msgspec.convert(line, Record))
     except msgspec.ValidationError:
-        return log, True
-    return log, journal.damaged
+        log.is_damaged = True
+    return log
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:

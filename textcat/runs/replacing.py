@@ -19,7 +19,7 @@ from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
 from textcat.runs.growth import find_growth, list_files, outdated, readable
 from textcat.runs.inputs import is_other
-from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
+from textcat.runs.records import JOURNAL, all_facts, own_journal, read_log
 from textcat.runs.shard_writer import raise_write_errors
 
 _REPLACED = ".replaced"  # an empty file in former output, and in output that new output is about to replace
@@ -40,11 +40,10 @@ def find_replacement(folder: Path, sources: Sequence[Source], settings: InputSet
     """
     if not any(is_other(name, before, facts) for before in all_facts(folder) for name in facts):
         return Replacement(False, False)
-    journal = own_journal(folder)
-    assert journal is not None
-    log, is_damaged = replay(folder, journal, "begin again with --restart")
+    log = read_log(folder, "begin again with --restart")
+    assert log is not None
     listed = list_files(sources)
-    if is_damaged or listed is None or log.header.files is None or not has_files(log):
+    if log.is_damaged or listed is None or log.header.files is None or not has_files(log):
         return Replacement(any(log.are_others(name, facts) for name in log.sums), False)
     run, files = RunFiles(log), {file.name: file for file in listed}
     others, names = outdated(log, run, facts), files.keys()
