@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from textcat.serving.schemas import RequestModel
-from textcat.serving.teaching_schemas import Note, Person, Position, QueryModel
+from textcat.serving.schemas import QueryModel, RequestModel
+from textcat.serving.teaching_schemas import Note, Person, Position
 
 _TOPICS = 1000  # maximum number of topics that are judged together
 _NUMBER = Field(description="The document's place in the queue, from 0.")

@@ -197,27 +197,30 @@ CorrectRequest: TypeAlias = Annotated[
 ]
 
 
-class TopicsQuery(BaseModel):
+class QueryModel(BaseModel):
+    """A URL query; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class TopicsQuery(QueryModel):
     """A request to list topics of a model: those whose name contains the query."""
 
-    model_config = ConfigDict(extra="forbid")
     query: str = Field("", max_length=1000, description="Return only topics whose name contains this text.")
     offset: int = Field(0, ge=0, le=10**9)
     limit: int = Field(100, ge=1, le=10_000)
 
 
-class TopicQuery(BaseModel):
+class TopicQuery(QueryModel):
     """A request to describe a topic."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str = Field(description="Name of the topic; it may have any characters.", examples=["wheat"])
     terms: int = Field(20, ge=1, le=1000, description="Number of terms.")
 
 
-class FileQuery(BaseModel):
+class FileQuery(QueryModel):
     """The name of an uploaded file."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str = Field(
         "", max_length=255, description="The file's name; its extension determines the format.", examples=["a.html"]
     )
@@ -325,23 +328,18 @@ class TagRow(BaseModel):
 NO_EVIDENCE = Field(None, description="Why a document gives no evidence for any topic; missing if it gives some.")
 
 
-_RECALL = Field(None, description="The expected recall of the document's tags, if it was requested.", examples=[0.84])
-
-
-class Tagged(VersionedAnswer):
-    """The topics of a document, the highest score first."""
-
-    tags: list[TagRow]
-    reason: Reason | None = NO_EVIDENCE
-    expected_recall: float | None = _RECALL
-
-
 class BatchRow(BaseModel):
     """The topics of one of the documents in a request."""
 
     tags: list[TagRow]
     reason: Reason | None = NO_EVIDENCE
-    expected_recall: float | None = _RECALL
+    expected_recall: float | None = Field(
+        None, description="The expected recall of the document's tags, if it was requested.", examples=[0.84]
+    )
+
+
+class Tagged(BatchRow, VersionedAnswer):
+    """The topics of a document, the highest score first."""
 
 
 class BatchAnswer(VersionedAnswer):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from textcat.serving.schemas import RequestModel, whole_number
+from textcat.serving.schemas import QueryModel, RequestModel, whole_number
 from textcat.teaching.entries import LONGEST_EXCLUSION_REASON
 from textcat.teaching.judgements import LONGEST_NAME
 
@@ -78,12 +78,6 @@ class SplitSent(RequestModel):
 
     positions: list[Position] = Field(min_length=1, max_length=1000)
     person: Person = ""
-
-
-class QueryModel(BaseModel):
-    """A URL query; unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
 class OfTopic(QueryModel):
