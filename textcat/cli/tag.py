@@ -175,11 +175,8 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
-    for name, is_given in (("--model-changes", bool(model_changes)), ("--keep", keep is not None)):
-        if is_given and out is None:
-            raise BadParameter(f"{name} needs --out")
-    _check_part(part, out, back, watch=watch)
+    flags = {"by_line": by_line, "stdout": stdout, "restart": restart, "watch": watch}
+    _check_tag(inputs, out, back, write, model_changes, keep, part, **flags)
     from textcat.runs.progress import progress_shown
     from textcat.tagging.planning import make_plan
 
@@ -329,6 +326,9 @@ def _check_tag(
     out: Path | None,
     back: WriteBack,
     write: "OutputSettings",
+    model_changes: str,
+    keep: int | None,
+    part: str,
     *,
     by_line: bool,
     stdout: bool,
@@ -349,21 +349,16 @@ def _check_tag(
             "--duplicates needs files that `textcat duplicates` has read, and --watch tags them before: leave out one "
             "of them",
         ),
+        (out is None and model_changes, "--model-changes needs --out"),
+        (out is None and keep is not None, "--keep needs --out"),
+        (part and out is None, "--part needs --out: a folder of its own for each part"),
+        (part and watch, "--watch tags all files that arrive: leave out --part, or --watch"),
+        (part and back.folder is not None, "--write-back writes whole files: leave it out with --part"),
     ):
         if is_wrong:
             raise BadParameter(sentence)
     if sys.stdin is None and "-" in (inputs or ["-"]):
         raise TextcatError("Standard input is closed: name files to tag, or send documents to standard input.")
-
-
-def _check_part(part: str, out: Path | None, back: WriteBack, *, watch: bool) -> None:
-    for is_wrong, sentence in (
-        (out is None, "--part needs --out: a folder of its own for each part"),
-        (watch, "--watch tags all files that arrive: leave out --part, or --watch"),
-        (back.folder is not None, "--write-back writes whole files: leave it out with --part"),
-    ):
-        if part and is_wrong:
-            raise BadParameter(sentence)
 
 
 @contextmanager
