@@ -440,7 +440,8 @@ class _TermCounter:
             self.cache.load(["x"] * len(batch))  # a span for every text
             self.cache.store(["x"], np.full(1, -1, np.int32), np.ones(1, np.int32))
             for i, text in enumerate(batch):
-                self._override(i, 1, text)
+                tokens = self.language.cut_text(text)
+                self.cache.override(i, 1, tokens, self._term_ids(tokens))
             return
         self.cache.load(batch)
         if self.divides_runs:
@@ -466,10 +467,6 @@ class _TermCounter:
         """
         tokens = [self.language.cut_text(text) for text in texts]
         return tokens, self._term_ids(list(chain.from_iterable(tokens)))
-
-    def _override(self, position: int, n: int, text: str) -> None:
-        tokens = self.language.cut_text(text)
-        self.cache.override(position, n, tokens, self._term_ids(tokens))
 
     def _term_ids(self, tokens: list[str]) -> np.ndarray:
         """Return the id of the term of each token; -1 if the token is no term."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -65,7 +65,6 @@ _Among: TypeAlias = NDArray[np.bool_] | None  # a mask of documents; None: all
 _Rows: TypeAlias = NDArray[np.intp]  # positions of documents
 # A function that changes the topics given to some documents, by a rule and scores; it returns the documents changed.
 _Apply: TypeAlias = "Callable[[_Rule, _Given, _Scores, _Among], _Rows]"
-_FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class ConditionalRules(RuleFields, Condition):
     def __post_init__(self) -> None:
         RuleFields.__post_init__(self)
         Condition.__post_init__(self)
-        if not self.text or not any(getattr(self, name) for name in _FIELDS):
+        if not self.text or not any(getattr(self, rule.name) for rule in fields(RuleFields)):
             lacks = "rule" if self.text else "condition"
             raise TextcatError(f"A [[when]] in the file of rules has no {lacks}: give both a condition and a rule.")
 
@@ -548,32 +547,28 @@ def _rules(
     return rules
 
 
-def _rows_with(given: _Given, column: int, among: _Among) -> _Rows:
-    return np.flatnonzero(given[:, column] if among is None else given[:, column] & among)
-
-
 def _find(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
     """Return the documents that have the topic, and change nothing."""
-    return _rows_with(given, rule.topic, among)
+    return np.flatnonzero(given[:, rule.topic] if among is None else given[:, rule.topic] & among)
 
 
-def _add(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, rule.topic, among)
+def _add(rule: _Rule, given: _Given, scores: _Scores, among: _Among) -> _Rows:
+    rows = _find(rule, given, scores, among)
     met = rows[~given[rows[:, None], rule.others].all(axis=1)]
     given[met[:, None], rule.others] = True
     return met
 
 
-def _keep(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, rule.topic, among)
+def _keep(rule: _Rule, given: _Given, scores: _Scores, among: _Among) -> _Rows:
+    rows = _find(rule, given, scores, among)
     met = rows[~given[rows[:, None], rule.others].any(axis=1)]
     given[met, rule.topic] = False
     return met
 
 
-def _find_together(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
+def _find_together(rule: _Rule, given: _Given, scores: _Scores, among: _Among) -> _Rows:
     """Return the documents that have the topic and one of the others, and change nothing."""
-    rows = _rows_with(given, rule.topic, among)
+    rows = _find(rule, given, scores, among)
     return rows[given[rows[:, None], rule.others].any(axis=1)]
 
 
@@ -581,8 +576,8 @@ def _find_together(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
 _TABLES: dict[str, _Apply] = {"replace": _find, "adds": _add, "only_with": _keep, "never_with": _find_together}
 
 
-def _remove(rule: _Rule, given: _Given, _: Any, among: _Among) -> _Rows:
-    rows = _rows_with(given, rule.topic, among)
+def _remove(rule: _Rule, given: _Given, scores: _Scores, among: _Among) -> _Rows:
+    rows = _find(rule, given, scores, among)
     given[rows, rule.topic] = False
     return rows
 

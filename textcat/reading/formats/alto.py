@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.columns import titled_zones
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.documents import whole_file
+from textcat.reading.formats.documents import clean, tidy_lines, whole_file
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, parse_file
 from textcat.reading.input_settings import InputSettings
@@ -216,11 +216,7 @@ def text_of(words: Sequence[Word]) -> str:
         if not gap and before is not None and (before.is_hyphenated or before.part == 1) and pieces:
             pieces[-1] = pieces[-1].rstrip(_HYPHENS) or pieces[-1]
         pieces += gap, text
-    return "\n".join(filter(None, (" ".join(line.split()) for line in _clean("".join(pieces)).split("\n"))))
-
-
-def _clean(text: str) -> str:
-    return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
+    return tidy_lines(clean("".join(pieces)))
 
 
 def mean_confidence(words: Iterable[Word]) -> float | None:
