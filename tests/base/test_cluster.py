@@ -125,15 +125,16 @@ class TestOfACluster:
             while to_come():
                 assert facts_of_listed(X, Y, max_epochs=200) == expected
 
-    @pytest.mark.parametrize("more", [[], [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics, stored"])
+    @pytest.mark.parametrize(
+        "more", [["--recipe", "paum"], [*SHORTLIST, "--rows-dir", "rows"]], ids=["paum", "many-topics, stored"]
+    )
     def test_the_command_gives_the_same_model(self, more, cluster, newswire_part, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         for name, where in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):
             monkeypatch.setattr(sys, "argv", ["textcat", "train", str(newswire_part), "--out", name, *more, *where])
             with contextlib.suppress(SystemExit):
                 cli.main()
-        said = "textcat: 200 training documents: trained by the recipe few-documents; --recipe names another."
-        assert capsys.readouterr().err.splitlines() == ([] if more else [said, said])
+        assert capsys.readouterr().err == ""
         names = sorted(path.name for path in (tmp_path / "here").glob("*.npy"))
         assert {"bias.npy", "thresholds.npy", "calibration.npy"} < set(names)
         for name in names:

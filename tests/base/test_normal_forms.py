@@ -18,7 +18,8 @@ texts = st.text(st.one_of(st.sampled_from([*LETTERS, *MARKS, *SINGLETONS, *AROUN
 
 
 def test_every_character_has_the_form_that_python_gives_it_alone_behind_a_letter_and_before_a_mark():
-    characters = [*map(chr, range(0x300, sys.maxunicode + 1))]
+    # Behind 0x30000, few codes are assigned, and none to characters that have another form.
+    characters = [*map(chr, [*range(0x300, 0x30000), *range(0x30000, sys.maxunicode + 1, 17)])]
     assert [*map(nfc, characters)] == [unicodedata.normalize("NFC", character) for character in characters]
     for before, behind in (("a", "\u0301"), ("\u1100", "\u11a8"), ("\u304b", "\u3099")):
         joined = [before + chr(code) + behind for code in range(0x300, 0x30000)]

@@ -147,7 +147,7 @@ def test_equally_good_models_are_seldom_told_apart():
     p_values = np.array(
         [
             (of.p_documents, of.p_topics)
-            for seed in range(40)
+            for seed in range(25)
             for of in compared(1, 1, seed=seed, n_resamples=200).measures[0].differences
         ]
     )

@@ -85,7 +85,7 @@ COMPILED = [
 def test_it_gives_the_solution_of_the_compiled_rule_to_the_bit(rows, labels, rule, options):
     in_python = twin(type(rule))(**rule.parameters)
     ours, compiled = (
-        textcat.solve(rows, [textcat.Problem.from_labels(y, one, lambda_=1, max_epochs=8) for y in labels.T], **options)
+        textcat.solve(rows, [textcat.Problem.from_labels(y, one, lambda_=1, max_epochs=3) for y in labels.T], **options)
         for one in (in_python, rule)
     )
     for ours_of_topic, theirs in zip(ours, compiled, strict=True):

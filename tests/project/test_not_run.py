@@ -49,7 +49,7 @@ def run(pytester, monkeypatch):
     return run_
 
 
-@pytest.mark.parametrize(("ci", "processes"), [("", []), ("false", ["--numprocesses=2"])])
+@pytest.mark.parametrize(("ci", "processes"), [("", []), ("false", ["--numprocesses=1"])])
 def test_the_table_tells_reasons_and_numbers_before_the_closing_line(run, pytester, ci, processes):
     pytester.makepyfile(TESTS)
     result = run(ci, *processes)
@@ -75,7 +75,7 @@ def test_in_ci_what_could_be_installed_fails(run, pytester):
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.mark.parametrize("processes", [[], ["--numprocesses=2"]])
+@pytest.mark.parametrize("processes", [[], ["--numprocesses=1"]])
 def test_in_ci_a_whole_file_that_could_be_run_fails(run, pytester, processes):
     pytester.makepyfile("import pytest\npytest.importorskip('nowhere_to_be_found', reason='nowhere is not installed')")
     assert run("", *processes).ret == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -84,7 +84,7 @@ def test_in_ci_a_whole_file_that_could_be_run_fails(run, pytester, processes):
     result.stdout.fnmatch_lines(["*nowhere is not installed*"])
 
 
-@pytest.mark.parametrize("processes", [[], ["--numprocesses=2"]])
+@pytest.mark.parametrize("processes", [[], ["--numprocesses=1"]])
 def test_a_second_run_takes_the_tests_that_the_first_one_could_not_run(run, pytester, monkeypatch, tmp_path, processes):
     pytester.makepyfile(TESTS)
     skipped = tmp_path / "skipped"

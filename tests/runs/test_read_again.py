@@ -582,7 +582,7 @@ def test_topics_are_counted_as_in_a_new_run_after_files_have_changed(model, fold
 @pytest.mark.parametrize("seed", range(40 if os.environ.get("TEXTCAT_LONG") else 2))
 def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
     with history(model, seed) as archive:
-        assert archive.play(4, topics_of_texts(model)) == [], archive.log
+        assert archive.play(2, topics_of_texts(model)) == [], archive.log
 
 
 # 15: the row of a deleted file gives way to a newer version, which then goes, too; an older one can be read.

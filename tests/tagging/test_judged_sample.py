@@ -90,7 +90,7 @@ def grown_archive(rng, archive):
 
 def test_intervals_contain_the_truth_about_months_that_grow_between_samples():
     rng, covered = np.random.default_rng(0), []
-    for archive in range(150):
+    for archive in range(80):
         rows, true, topics_of = grown_archive(rng, archive)
         has, tagged = (np.array([*map(bool, of)]) for of in (true, [each.topics for each in rows]))
         _, found = sample_rows(*sample_among(rows, topics_of)[:2])

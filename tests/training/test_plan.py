@@ -36,7 +36,7 @@ def part(corpus):
 
 @pytest.fixture(scope="module")
 def many():
-    return read_recipe("many-topics").with_settings(["topics.shortlist=20"])
+    return read_recipe("many-topics").with_settings(["topics.shortlist=5"])
 
 
 def size_of(tagger, folder):
