@@ -10,7 +10,8 @@ FILES = sorted(path for room in ("textcat", "scripts", "tests") for path in (ROO
 PROTOCOLS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace", "_repr_html_", "_exit", "_"}
 # Strings that name an attribute, as "_CONSTANT" or "textcat.module._name" does, or are a program.
 NAMING = re.compile(r"_[A-Z]\w*|textcat\.[\w.]+|(.*\n)?(from \S+ )?import .*", re.DOTALL)
-PRIVATE = re.compile(r"(?<!\w)_[^\W_]")
+PRIVATE = re.compile(r"(?<!\w)_[^\W_]\w*")
+DEFINED = re.compile(r"^\s*(?:(?:async )?def |class |(?:self\.)?(?=_\w+(?:: [^=\n]+)? = ))(_\w+)", re.MULTILINE)
 #: Today's leftovers, "file: name". An entry goes when its name is not used across files any more; none is added.
 EXCEPTIONS: set[str] = set()
 
@@ -55,11 +56,12 @@ def called(function):
 def names_of(path):
     """Return the names that a file defines, the private ones that it uses of others, and those in its strings.
 
-    A file without private names is not looked at.
+    A file without other private names than those that its lines define is not parsed.
     """
     text = path.read_text(encoding="utf-8")
-    if not PRIVATE.search(text):
-        return set(), set(), set()
+    names = {*filter(is_private, PRIVATE.findall(text))}
+    if names <= {*DEFINED.findall(text)}:
+        return names, set(), set()
     nodes = [*ast.walk(ast.parse(text))]  # which takes longer than all else here
     own, used, in_strings = set(defined_in(nodes)), set(), set()
     for node in nodes:
