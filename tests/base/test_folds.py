@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ def counts_of(units, drawn):
     return Counter(name for position in drawn for topics in units[position] for name in topics)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_topics_of_the_same_size_get_the_same_number_of_documents(seed):
     units = [[(("grain", "metal", "money", "ship")[i % 4],)] for i in range(100)]
     assert set(counts_of(units, stratified_sample(units, 20, seed)).values()) == {5}

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
+from cases import every
 
 from textcat.base.settings import describe_type, has_type, parse_value
 
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "annotation", "value"),
+@every(
+    "text, annotation, value",
     [
         ("5", int, 5),
         ("5", float, 5),

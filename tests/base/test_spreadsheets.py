@@ -1,6 +1,6 @@
 """A text that a spreadsheet would run as a formula gets an apostrophe, and is read back as it was, like all others."""
 
-import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,14 +9,12 @@ from textcat.base.spreadsheets import list_cell, plain_text, safe_cell, texts_of
 ODD_TEXTS = st.text(st.sampled_from("'=-@\t\r\n\uff1da ;\""))
 
 
-@pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", "\n=1", "\uff1d1", '=HYPERLINK("http://x")', "'=1"]
-)
+@every("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", "\n=1", "\uff1d1", '=HYPERLINK("http://x")', "'=1"])
 def test_a_formula_gets_an_apostrophe(text):
     assert safe_cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", ["", "wheat", "a=b", " =1", "'wheat", -0.5, 3, None])
+@every("value", ["", "wheat", "a=b", " =1", "'wheat", -0.5, 3, None])
 def test_other_texts_and_numbers_stay(value):
     assert safe_cell(value) is value
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import forked_commands
 import pytest
+from cases import every
 from command_reference import commands
 from commands import COMMAND, environment
 from new_files import new_file, new_folder, recipe
@@ -39,7 +40,7 @@ COMMANDS = (
 # --- help and wrong use ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@every("command", ["", *COMMANDS])
 def test_every_command_prints_how_it_is_used(run, command):
     assert run(*command.split(), "--help").code == 0
     assert f"Usage: textcat {command}" in run.out
@@ -82,13 +83,13 @@ def test_help_imports_no_library_that_is_slow_to_import():
     assert imported == [f"{command} imported []" for command in ["", *COMMANDS]]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@every("command", COMMANDS)
 def test_an_unknown_option_is_wrong_use(run, command):
     assert "No such option: --nonsense" in run.misuses(*command.split(), "--nonsense")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@every(
+    "arguments, message",
     [
         (["nonsense"], "No such command 'nonsense'"),
         (["train"], "Missing argument"),
@@ -110,8 +111,8 @@ def test_wrong_use_ends_as_such(run, arguments, message):
     assert message in run.misuses(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@every(
+    "text, message",
     [
         ("[learner]\neta = 0\n", "'eta' parameter"),
         ('[learner]\ntau_pos = "x"\n', "'tau_pos' parameter"),
@@ -344,8 +345,8 @@ def test_what_cannot_be_written_or_followed_is_told_by_the_name_that_was_given(r
     assert run.refuses(*(part.format(model=model) for part in command)).startswith(told)
 
 
-@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
-@pytest.mark.parametrize(
+@every("value", ["inf", "-inf", "nan", "1e999"])
+@every(
     "command",
     [
         ("serve", "m", "--timeout"),

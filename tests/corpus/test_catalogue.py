@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 from cards_of_tin import SGML, STORY, SUM
+from cases import every
 from rich.console import Console
 
 from textcat.base.errors import TextcatError
@@ -397,8 +398,8 @@ def test_a_named_corpus_opens_again_by_its_name():
     assert reopen_corpus(corpus.origin) == corpus
 
 
-@pytest.mark.parametrize(
-    ("setting", "shown"),
+@every(
+    "setting, shown",
     [
         ({"text_fields": ("headline", "story")}, "--text-field headline, story"),
         ({"id_field": "nr"}, "--id-field nr"),

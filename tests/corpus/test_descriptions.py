@@ -4,6 +4,7 @@ import io
 import tarfile
 
 import pytest
+from cases import every
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
@@ -90,8 +91,8 @@ def test_reuters_list_is_read_up_to_its_topics_end():
     assert read(REUTERS, "cat.txt") == {"money-fx": "Money/Foreign Exchange", "cotton": "", "l-cattle": ""}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
+@every(
+    "name, text, message",
     [
         ("topics.yaml", "a: b", r"must be \.toml, \.json, \.tsv, \.csv or \.txt"),
         ("topics.json", "{", "is not valid JSON"),

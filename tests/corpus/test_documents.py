@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,7 +120,7 @@ def test_the_parts_of_a_split_hang_on_the_seed_and_only_described_topics_stay_wi
     assert Corpus.from_documents("c", documents, "both").split(10).topics == ("all",)
 
 
-@pytest.mark.parametrize("size", [0, 1.5, -1, 4, 10, float("nan"), None, "0.5", True, [1], 1j])
+@every("size", [0, 1.5, -1, 4, 10, float("nan"), None, "0.5", True, [1], 1j])
 def test_a_test_part_that_cannot_be_made_is_refused(size):
     corpus = Corpus.from_documents("c", [document("a")] * 4)
     with pytest.raises(TextcatError, match="give a fraction between 0 and 1, or a smaller number"):

@@ -7,6 +7,7 @@ import tracemalloc
 import naive_top
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -209,8 +210,8 @@ def test_without_a_relevant_topic_nothing_is_measured():
     assert repr(evaluation) == "<Evaluation of 2 topics on 2 test documents>"
 
 
-@pytest.mark.parametrize(
-    ("top", "message"),
+@every(
+    "top, message",
     [
         ([[0, 3]], "numbers 0 to 2, not 0 to 3"),
         ([[0, -2]], "numbers 0 to 2, not -2 to 0"),

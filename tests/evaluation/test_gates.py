@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
@@ -70,8 +71,8 @@ def test_any_topic_can_be_named(topic):
     assert parse_gate(f"AP of {topic} < -.05") == Gate(f"AP of {topic} < -.05", "average_precision", topic, -0.05, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"),
+@every(
+    "text, remedy",
     [
         ("MAP > .1", "write MEASURE < LIMIT"),
         ("MAP < 5 %", "write MEASURE < LIMIT"),

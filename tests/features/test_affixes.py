@@ -6,6 +6,7 @@ from functools import cache
 
 import naive_features as naive
 import pytest
+from cases import every
 from hypothesis import example, given
 from hypothesis import strategies as st
 from texts import LANGUAGES, PIECES, SOME_LANGUAGES
@@ -185,8 +186,8 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
         assert regex.search(string) is None
 
 
-@pytest.mark.parametrize(
-    ("pattern", "role", "flags"),
+@every(
+    "pattern, role, flags",
     [
         ("^a|b", "prefix", 0),
         ("a$|b", "suffix", 0),

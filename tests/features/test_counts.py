@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import every
 from feature_settings import FEATURES
 
 from textcat import Document, Recipe
@@ -60,7 +61,7 @@ def test_rows_of_stored_counts_are_rows_of_the_documents(settings):
     np.testing.assert_array_equal(again.rows_of(counted).toarray(), X.toarray())
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@every("name", ARRAYS)
 def test_arrays_that_do_not_fit_together_are_refused(name):
     counts = stored_counts({"features": {"ngrams": 2, "chars": 3}})
     arrays = counts.arrays()

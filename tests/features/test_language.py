@@ -6,6 +6,7 @@ from collections import Counter
 import naive_features as naive
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +25,8 @@ words_of_letters = st.builds(
 FOLDED = Tokens(singularize=True)
 
 
-@pytest.mark.parametrize(
-    ("plural", "expected"),
+@every(
+    "plural, expected",
     [
         ("prices", "price"),
         ("exports", "export"),
@@ -40,7 +41,7 @@ def test_a_plural_loses_its_ending(plural, expected):
     assert singular(plural) == expected
 
 
-@pytest.mark.parametrize("word", ["gas", "surplus", "loss", "price", "as", "", "PRICES"])
+@every("word", ["gas", "surplus", "loss", "price", "as", "", "PRICES"])
 def test_other_words_stay(word):
     assert singular(word) == word
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import naive_features as naive
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import SOME_LANGUAGES
@@ -17,7 +18,7 @@ from textcat.features.tokens import Tokens
 PATTERNS = ["(", ")", "'", "…", "…a", "(.", "«é", "http://", "a.b,", "€1", "😀)"]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@every("pattern", PATTERNS)
 def test_up_to_the_bound_tokens_are_those_of_spacy(pattern):
     text = (pattern * LONGEST_SPAN)[:LONGEST_SPAN]
     assert Tokens().tokenize(text) == naive.tokens(text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import naive_features as naive
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -119,7 +120,7 @@ def test_words_on_either_side_of_a_run_make_no_pair():
     assert [_name(found, ~i) for i in range(len(found.ngrams))] == [("price", "rise")]
 
 
-@pytest.mark.parametrize("lang", sorted(UNSPACED_LANGUAGES))
+@every("lang", sorted(UNSPACED_LANGUAGES))
 def test_a_language_without_spaces_needs_no_package(lang):
     assert Tokens(lang).tokenize("中国 don't") == ["中", "国", "don't"]
 

@@ -6,6 +6,7 @@ import pickle
 import naive_features as naive
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -88,7 +89,7 @@ def test_it_works_in_a_pipeline():
     assert len(pipeline[:-1].get_feature_names_out()) == pipeline[-1].n_features_in_
 
 
-@pytest.mark.parametrize(
+@every(
     "check",
     [
         checks.check_no_attributes_set_in_init,

@@ -1,13 +1,13 @@
 """Texts of zones count by their weights, and as terms of their own where they are asked to."""
 
 import naive_features as naive
-import pytest
+from cases import every
 from zoned_texts import NEW, TOKENS, TRAIN, Zones, assert_same_rows, naive_rows
 
 from textcat.features.tfidf import TfIdf
 
 
-@pytest.mark.parametrize(
+@every(
     "how",
     [
         {},

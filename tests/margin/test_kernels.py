@@ -46,7 +46,7 @@ def cosine(X, Y, power=1):
 
 
 @DTYPES
-@pytest.mark.parametrize("kernel", sorted(PAIRWISE_KERNEL_FUNCTIONS))
+@every("kernel", sorted(PAIRWISE_KERNEL_FUNCTIONS))
 def test_a_kernel_by_name_is_that_of_scikit_learn(kernel, dtype):
     X = some_rows(dtype=dtype)
     rows = KernelRows(X, kernel)
@@ -207,8 +207,8 @@ def test_a_block_is_computed_again_where_another_thread_has_failed():
             first.result(300)
 
 
-@pytest.mark.parametrize(
-    ("blocks_in_cache", "n_jobs", "fits", "capacity"),
+@every(
+    "blocks_in_cache, n_jobs, fits, capacity",
     [(0, 1, False, 1), (2.5, 1, False, 2), (2.5, 2, False, 1), (3, 1, True, 3), (3, 4, True, 3), (99, 1, True, 3)],
 )
 def test_the_memory_allowed_is_that_of_all_threads_together(blocks_in_cache, n_jobs, fits, capacity):
@@ -306,7 +306,7 @@ def test_public_things_are_documented():
         assert thing.__doc__
 
 
-@pytest.mark.parametrize("name", PAIRWISE_KERNEL_FUNCTIONS)
+@every("name", PAIRWISE_KERNEL_FUNCTIONS)
 def test_scikit_learns_tables_of_kernels_are_those_of_its_documented_door(name):
     X = np.abs(some_rows(5))
     assert name in pairwise_kernels.__doc__

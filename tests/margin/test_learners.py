@@ -86,7 +86,7 @@ def test_scikit_learns_own_checks_pass_with_probabilities(estimator):
                 check(one)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@every("cls", CLASSES)
 def test_metadata_is_requested_as_from_an_estimator_of_scikit_learn(cls):
     theirs = type(cls.__name__, (BaseEstimator,), {"fit": cls.fit, "score": cls.score})()
     ours = cls()
@@ -134,7 +134,7 @@ def facts_of(learner):
 # --- labels in, topics out ---
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@every("cls", CLASSES)
 def test_a_topic_is_the_solution_of_its_column(cls):
     X, Y = rows(), indicator()
     learner = cls(lambda_=0.5, rho=2.0).fit(X, Y)
@@ -250,8 +250,8 @@ def test_a_topic_without_positives_or_of_all_documents_is_trained_like_others():
     assert learner.prevalence_.tolist()[:2] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("Y", "said"),
+@every(
+    "Y, said",
     [
         (np.ones(80), r"y has only one class, 1\.0;"),
         (np.ones(80, int), "y has only one class, 1;"),
@@ -280,8 +280,8 @@ def test_labels_that_make_no_problem_are_refused(Y, said):
 # --- scores ---
 
 
-@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_matrix, lambda X: X.toarray()])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@every("form", [sp.csr_array, sp.csr_matrix, sp.csc_matrix, lambda X: X.toarray()])
+@every("dtype", [np.float32, np.float64])
 def test_scores_are_the_weighted_sums_and_rows_may_be_dense_or_sparse(form, dtype):
     X, Y = rows(dtype=dtype), indicator()
     learner = PAUM().fit(form(X), Y)
@@ -377,8 +377,8 @@ def test_a_bias_from_prevalence_is_of_the_size_that_each_topic_would_be_given_al
         assert learner.intercept_[k] == alone.intercept_[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "learner", "rule"),
+@every(
+    "name, learner, rule",
     [
         ("pa", PA(eta=0.5), rules.PA(0.5)),
         ("pam", PAM(tau=3, eta=0.5), rules.PAM(3, 0.5)),
@@ -411,7 +411,7 @@ def test_every_rule_has_a_learner():
 # --- margins and support ---
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@every("cls", CLASSES)
 def test_the_margins_are_those_of_the_rows_in_the_space_that_was_trained_in(cls):
     X, Y = rows(), indicator()
     learner = cls(lambda_=0.5, rho=2.0).fit(X, Y)
@@ -634,8 +634,8 @@ def test_public_things_are_documented_with_their_sources(thing):
             assert len(re.findall(rf"^ *{name} : ", thing.__doc__, flags=re.MULTILINE)) == 1
 
 
-@pytest.mark.parametrize("kernel", [None, "linear"])
-@pytest.mark.parametrize("learner", [Micra(max_epochs=20), Romma(), Alma(), PAUM()])
+@every("kernel", [None, "linear"])
+@every("learner", [Micra(max_epochs=20), Romma(), Alma(), PAUM()])
 def test_the_unit_of_scores_is_the_length_of_the_weights_where_the_rule_leaves_it_free(learner, kernel):
     random = np.random.default_rng(0)
     X = random.normal(size=(40, 5))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from solved_problems import bits, rows_with_dimensions, some_problems, some_rows
@@ -29,8 +30,8 @@ from textcat.margin.primal import (
 from textcat.margin.solve import solve
 
 
-@pytest.mark.parametrize("budget", [1, 7, 10**6])
-@pytest.mark.parametrize("level", [0, 1, 2])
+@every("budget", [1, 7, 10**6])
+@every("level", [0, 1, 2])
 def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_pauses(alone, level, budget):
     X, problems, expected = alone
     block = Block(arrange_rows(read_rows(X)), level=level)
@@ -89,8 +90,8 @@ def broken(indices=(0, 1, 2), indptr=(0, 2, 3)):
     return X
 
 
-@pytest.mark.parametrize(
-    ("X", "said"),
+@every(
+    "X, said",
     [
         (some_rows().astype(np.int64), "X must be a sparse CSR matrix of float32 or float64, got csr of int64"),
         (some_rows().tocsc(), "got csc of float64"),

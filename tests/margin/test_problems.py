@@ -5,6 +5,7 @@ from dataclasses import replace
 import joblib
 import numpy as np
 import pytest
+from cases import every
 from solved_problems import some_rows
 
 from textcat.margin import learners
@@ -78,8 +79,8 @@ def test_a_start_from_other_rows_features_or_number_type_is_refused():
             solve(rows, [fresh, replace(fresh, start=wrong)])
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
+@every(
+    "changes, said",
     [
         ({"positives": np.array([60], np.int32)}, "positives of problem 0 must be int32 row numbers from 0 to 59"),
         ({"positives": np.array([-1], np.int32)}, "positives of problem 0"),

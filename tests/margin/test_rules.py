@@ -154,8 +154,8 @@ def test_romma_leaves_the_vector_as_it_is_on_a_row_without_coordinates():
     assert ROMMA(0.1).step(0, 0, 1) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
+@every(
+    "make, said",
     [
         (lambda: PA(0), "eta must be finite and greater than 0, got 0"),
         (lambda: PAM(1, -2), "eta must be finite and greater than 0, got -2"),

@@ -12,6 +12,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -148,8 +149,8 @@ def test_the_scale_of_a_lane_is_taken_into_its_weights_before_it_vanishes(dtype)
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("rows", [some_rows, rows_with_dimensions])
+@every("seed", range(5))
+@every("rows", [some_rows, rows_with_dimensions])
 def test_float32_stays_close_to_float64_for_a_few_epochs(seed, rows):
     X, problems = rows(seed=seed, dtype=np.float64), [replace(problem, max_epochs=3) for problem in some_problems()]
     for single, double in zip(solve(X.astype(np.float32), problems), solve(X, problems), strict=True):
@@ -186,7 +187,7 @@ def test_dense_features_make_the_updates_of_the_naive_loop(seed, n_dimensions, l
 
 
 # --- nothing but the problem decides ---
-@pytest.mark.parametrize("lanes", range(1, N_LANES + 1))
+@every("lanes", range(1, N_LANES + 1))
 def test_a_solution_does_not_depend_on_how_many_lanes_run_side_by_side(alone, lanes):
     X, problems, expected = alone
     assert bits(solve(X, problems, lanes=lanes)) == expected
@@ -266,7 +267,7 @@ def test_held_out_rows_get_the_scores_that_new_documents_would_get(dtype):
         np.testing.assert_allclose(solution.held_out, expected, rtol=1e-5, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@every("backend", ["threading", "loky"])
 def test_without_the_weights_everything_else_is_kept(alone, backend):
     X, problems, expected = alone
     with joblib.parallel_config(backend=backend, max_nbytes=100):
@@ -340,8 +341,8 @@ def test_training_in_two_parts_makes_the_decisions_of_training_in_one(drawn, rul
     assert second.alpha.tobytes() == whole.alpha.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rule", [PA(), PAM(1, 0.5), PAUM(-1, 5), ROMMA(0.1)], ids=repr)
+@every("dtype", [np.float32, np.float64])
+@every("rule", [PA(), PAM(1, 0.5), PAUM(-1, 5), ROMMA(0.1)])
 def test_a_converged_solution_makes_no_update_when_started_again(rule, dtype):
     X = some_rows(dtype=dtype)
     problem = Problem(np.arange(12, dtype=np.int32), rule, lambda_=1.0)
@@ -356,8 +357,8 @@ def test_a_converged_solution_makes_no_update_when_started_again(rule, dtype):
 
 
 # --- odd shapes ---
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (5, 5)])
+@every("dtype", [np.float32, np.float64])
+@every("shape", [(0, 0), (0, 5), (5, 0), (5, 5)])
 def test_no_rows_no_features_and_empty_rows_are_problems_like_others(shape, dtype):
     X = sp.csr_array(shape, dtype=dtype)
     problem = Problem(np.arange(min(2, shape[0]), dtype=np.int32), PA(), lambda_=1.0)

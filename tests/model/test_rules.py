@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -237,8 +238,8 @@ def test_what_replaces_a_topic_is_replaced_too(links):
 FRENCH, FARM = "[[when]]\nlanguage = ['fr']\n", "[[when]]\nfields.desk = ['farm']\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@every(
+    "text, expected",
     [
         (FARM + "replace = { b = 'c' }\n" + FRENCH + "replace = { a = 'b' }", "c"),
         (FARM + "replace = { a = 'b' }\n" + FRENCH + "replace = { b = 'c' }", "c"),
@@ -270,9 +271,9 @@ def test_a_dict_may_have_its_fields_as_a_request_to_the_server_has_them(newswire
     assert all(topic in topics for topics in of_farm)
 
 
-@pytest.mark.parametrize("pair", [("a", "Alpha"), ("Alpha", "a"), ("Alpha", "ALPHA")])
-@pytest.mark.parametrize("start", ["", FRENCH])
-@pytest.mark.parametrize("field", ["replace", "adds", "only_with", "never_with"])
+@every("pair", [("a", "Alpha"), ("Alpha", "a"), ("Alpha", "ALPHA")])
+@every("start", ["", FRENCH])
+@every("field", ["replace", "adds", "only_with", "never_with"])
 def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
     others = ("'b'", "'c'") if field == "replace" else ("['b']", "['c']")
     text = f"{start}{field} = {{ {pair[0]} = {others[0]}, {pair[1]} = {others[1]} }}"
@@ -280,8 +281,8 @@ def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
         Rules.parse(text, TOPICS, {"a": "Alpha"})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@every(
+    "text, message",
     [
         ('never = ["f", "g"]', "no topic 'g'.*Mend the file of rules"),
         ('nevr = ["a"]', "no field 'nevr'.*Did you mean 'never'"),
@@ -365,7 +366,7 @@ def test_a_long_chain_is_followed_in_either_order():
         assert rules.reason(np.eye(1, 2000, 7, bool), np.zeros((1, 2000)), 9) == "adds 8: 9"
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "adds = { b = ['c'] }\n[[when]]\nzone = ['body']\nadds = { a = ['b'] }",

@@ -7,6 +7,7 @@ from dataclasses import replace
 import naive_features
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -147,8 +148,8 @@ def test_packed_solutions_side_by_side_are_the_rows_of_the_dense_array(problem):
     np.testing.assert_array_equal(given, other | (2 * other.sum(axis=1) > W.shape[1])[:, None])
 
 
-@pytest.mark.parametrize(
-    ("starts", "topics"),
+@every(
+    "starts, topics",
     [
         ([], []),
         ([0, 1], []),

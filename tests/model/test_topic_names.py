@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import every
 from commands import Run
 from manifests import rewrite
 
@@ -253,8 +254,8 @@ def test_an_evaluation_has_the_names_in_memory_and_after_loading(tmp_path):
 # ---- URIs say nothing ----
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
+@every(
+    "name, words",
     [
         ("http://www.yso.fi/onto/yso/p1", ""),
         ("<https://d-nb.info/gnd/4>", ""),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,7 +81,7 @@ def test_no_more_of_a_text_is_left_than_explanations_keep(train, test):
     assert [document.topics for document in shortened.test] == [document.topics for document in test]
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         {"ids": ["0"]},
@@ -93,7 +94,6 @@ def test_no_more_of_a_text_is_left_than_explanations_keep(train, test):
         {"names": {"rye": "Rye"}},
         {"terms_of": {"tokens": {"singularize": True}, "features": {}}},
     ],
-    ids=lambda change: f"{change}",
 )
 def test_entries_that_do_not_fit_together_are_refused(change):
     entries, arrays = entries_and_arrays()

@@ -359,8 +359,8 @@ def test_an_experiment_says_what_it_is_and_needs(experiment):
 # --- its parts -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("figure", "cells"),
+@every(
+    "figure, cells",
     [
         (Figure(820261, 820261), ["820261", "820261", "="]),
         (Figure(0.8441111, 0.8441, 4), ["0.8441", "0.8441", "="]),

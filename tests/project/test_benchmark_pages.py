@@ -17,7 +17,7 @@ UNKNOWN = "not recorded"
 CONDITIONS = Conditions("2026-11-25", "1234567", "default", "two cores", UNKNOWN, "Python", "`scripts/benchmark speed`")
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+@every("path", TEXTS)
 def test_a_page_shows_the_tables_that_it_names_as_they_were_measured(path):
     assert with_tables(TEXTS[path], PAGES / FOLDER) == TEXTS[path], "write it by scripts/benchmarks/tables.py"
 

@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import every
 from filelock import FileLock
 
 from textcat import cli
@@ -368,8 +369,8 @@ def test_the_page_of_the_recipes_has_every_field():
     assert {place[1] for place in FIELDS.finditer(page)} == {*sections, "learners"}
 
 
-@pytest.mark.parametrize(
-    ("page", "head", "names"),
+@every(
+    "page, head, names",
     [
         ("reference/formats", "format", FORMATS),
         ("reference/corpora", "name", cards()),

@@ -5,6 +5,7 @@ from email.message import Message
 
 import licences
 import pytest
+from cases import every
 from packaging.requirements import Requirement
 
 
@@ -37,8 +38,8 @@ def test_the_page_lists_what_is_required_directly():
             assert licences.canonical(requirement.name) in listed
 
 
-@pytest.mark.parametrize(
-    ("fields", "licence"),
+@every(
+    "fields, licence",
     [
         ([("License-Expression", "MIT OR Apache-2.0"), ("License", "see below")], "MIT OR Apache-2.0"),
         ([("License", "MIT"), ("Classifier", "License :: OSI Approved :: BSD License")], "BSD"),
@@ -52,8 +53,8 @@ def test_a_licence_is_read_from_what_a_package_declares(fields, licence):
     assert licences.licence_in(metadata(*fields)) == licence
 
 
-@pytest.mark.parametrize(
-    ("licence", "is_accepted"),
+@every(
+    "licence, is_accepted",
     [
         ("MIT", True),
         ("MPL-2.0 AND (Apache-2.0 OR MIT)", True),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import every
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import corpus_of
@@ -95,8 +96,8 @@ def test_a_table_is_read_by_its_columns():
         Corpus.from_frame([{"text": "a"}])
 
 
-@pytest.mark.parametrize(
-    ("records", "fields", "message"),
+@every(
+    "records, fields, message",
     [
         (["text"], {}, "Record 1 is a str: give a dict of fields"),
         ([{"text": "a"}, {"content": "b"}], {}, "Record 2 has no text in 'body': .* content"),

@@ -208,9 +208,9 @@ def topics_through(door, tmp_path, values, field="kinds"):
 DOORS = ["jsonl", "json", "csv", "tsv", "parquet", "records", "frame"]
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(
-    ("values", "topics"),
+@every("door", DOORS)
+@every(
+    "values, topics",
     [
         ([" corn", "corn ", "winter\u00a0wheat"], [("corn",), ("corn",), ("winter wheat",)]),
         (["['corn' 'dry rye']", "('corn',)", "[]"], [("corn", "dry rye"), ("corn",), ()]),
@@ -313,8 +313,8 @@ def test_numbers_of_folders_are_names(tmp_path):
 # --- a field per topic ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False), (1.0, 0.0)])
+@every("door", DOORS)
+@every("yes, no", [(1, 0), (True, False), (1.0, 0.0)])
 def test_of_several_fields_each_is_a_topic_through_every_door(tmp_path, door, yes, no):
     records = [{"text": "a", "corn": yes, "rye": no}, {"text": "b", "corn": yes, "rye": yes}, {"text": "c"}]
     records[2] |= {"corn": no, "rye": no}

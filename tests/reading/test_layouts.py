@@ -1,6 +1,7 @@
 """Layouts of folders: parts by their names, Maildirs, and NLTK's corpora with a file of categories."""
 
 import pytest
+from cases import every
 from read_sources import faults, ids, read, tarred, zipped
 
 from textcat.base.errors import TextcatError
@@ -127,8 +128,8 @@ def test_a_validation_part_without_a_training_part_is_told(folder, caplog):
     assert "only next to a training part" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
+@every(
+    "name, part",
     [("train", "train"), ("latest", ""), ("device", ""), ("strain", ""), ("eval", ""), ("tests", ""), ("contest", "")],
 )
 def test_other_names_are_no_parts(name, part):

@@ -60,11 +60,11 @@ def test_lines_may_end_in_carriage_returns(folder, monkeypatch, name, block, enc
         assert bodies(read("-", block_bytes=block)) == texts
 
 
-@pytest.mark.parametrize(
-    ("text", "n"),
+@every(
+    "text, n",
     [("Tin\rOre\r", 2), ("Tin\rOre\nTin\r\nOre", 4), ("Tin\n\nOre\rTin\r\r", 3), ("Tin\r\rOre\r\r\nTin\rOre\r\r", 4)],
 )
-@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+@every("block", [1, 5, 1 << 20])
 def test_lines_may_end_in_all_ways_in_one_file(folder, text, n, block):
     (folder / "a.txt").write_bytes(text.encode())
     (folder / "a.txt.gz").write_bytes(gzip.compress(text.encode()))
@@ -99,8 +99,8 @@ def test_a_carriage_return_in_a_value_stays(folder):
     assert read("a.jsonl")[0].zones["body"] == "Tin"
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name not in ("a.json", "a.mbox", "a.bib")])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@every("name", [name for name in FILES if name not in ("a.json", "a.mbox", "a.bib")])
+@every("end", [b"\n", b"\r\n", b"\r"])
 def test_files_that_were_put_behind_each_other_lose_nothing_and_add_nothing(folder, name, end):
     text, texts = FILES[name]
     data = text.encode("utf-8-sig").replace(b"\n", end)

@@ -93,9 +93,9 @@ def test_zones_are_read_only_by_default_or_if_they_are_named(tmp_path, named, zo
     assert {zone: text for zone, text in in_memory.zones.items() if text} == in_file.zones == expected
 
 
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
-@pytest.mark.parametrize(
-    ("setting", "option"),
+@every("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+@every(
+    "setting, option",
     [
         ("text_fields", "--text-field"),
         ("id_field", "--id-field"),
@@ -117,8 +117,8 @@ def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form
     assert isinstance(item, Rejection if setting in ("text_fields", "id_field") else Record)
 
 
-@pytest.mark.parametrize("label", [3, "3", [3], ["3"]])
-@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+@every("label", [3, "3", [3], ["3"]])
+@every("form", ["jsonl", "json", "parquet"])
 def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
     assert trained_on(write(tmp_path, form, {"text": "Tin", "topics": label}))[1] == [("3",)]
 
@@ -128,9 +128,9 @@ def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
 STUDY = {"id": "7", "title": "Tin up", "abstract": "Tin rose.", "authors": "J. Doe", "year": "1987", "note": ""}
 
 
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
-@pytest.mark.parametrize(
-    ("asked", "names"),
+@every("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+@every(
+    "asked, names",
     [
         ((), None),
         (("year", "nosuch", "authors"), ["year", "authors"]),

@@ -21,6 +21,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
+from cases import every
 from read_sources import LINES, faults, ids, read, tarred, zipped
 
 from textcat.base.errors import TextcatError
@@ -133,8 +134,8 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("form", HEADS)
-@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gz"])
+@every("form", HEADS)
+@every("compress", [bytes, gzip.compress])
 def test_content_tells_the_format_where_the_name_does_not(folder, form, compress):
     (folder / "input").write_bytes(compress(HEADS[form]))
     (source,) = find_sources(["input"], InputSettings())
@@ -265,8 +266,8 @@ def test_a_text_of_a_format_that_is_not_read_is_named_through_every_door(folder,
     assert len(read(name, format="text")) == 1, "who names the format knows better"
 
 
-@pytest.mark.parametrize(
-    ("form", "text", "n"),
+@every(
+    "form, text, n",
     [
         (
             "ris",
@@ -283,7 +284,7 @@ def test_a_text_of_a_format_that_is_not_read_is_named_through_every_door(folder,
         ("annif", "Tin rose\t<http://example.org/1>\nOre\t<http://example.org/2>\n", 2),
     ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_records_that_are_called_a_text_are_read_one_by_one(folder, form, text, n, encoding):
     (folder / "a.txt").write_bytes(text.encode(encoding))
     (folder / "a.zip").write_bytes(zipped(("b/a.txt", text.encode(encoding))))

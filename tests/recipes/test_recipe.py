@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import every
 
 from textcat.base.errors import TextcatError
 from textcat.base.settings import format_value
@@ -16,7 +17,7 @@ from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.tune import to_toml
 
 
-@pytest.mark.parametrize("name", recipes())
+@every("name", recipes())
 def test_every_shipped_recipe_makes_features_and_a_learner(name):
     recipe = read_recipe(name)
     assert recipe.name == name
@@ -58,8 +59,8 @@ def test_changes_replace_what_is_given_and_leave_the_recipe_as_it_was():
     assert recipe.learner == {"name": "paum", "tau_neg": 1.0, "eta": 2.0}
 
 
-@pytest.mark.parametrize(
-    ("section", "settings", "message"),
+@every(
+    "section, settings, message",
     [
         ("learner", {"eta": 0}, "'eta' parameter of PAUM must be"),
         ("learner", {"eta": "1"}, r"'eta' in \[learner\] of .* cannot be '1'; give a number\."),
@@ -175,8 +176,8 @@ def test_a_learner_is_set_before_its_parameters_wherever_it_stands():
     )
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
+@every(
+    "setting, message",
     [
         ("tau_pos=5", "has no field 'tau_pos'.* Did you mean 'learner.tau_pos'"),
         ("learner.tau_poss=5", "has no field 'learner.tau_poss'.* Did you mean 'learner.tau_pos'"),
@@ -195,7 +196,7 @@ def test_a_wrong_assignment_is_told_with_what_would_be_right(setting, message):
         read_recipe("paum").with_settings([setting])
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@every("learner", LEARNERS)
 def test_every_field_of_a_recipe_is_explained(learner):
     recipe = Recipe("mine", {"lang": "de"}, learner={"name": learner})
     fields = {(field.section, field.name): field for field in recipe.fields()}
@@ -229,7 +230,7 @@ def test_a_learner_that_does_not_exist_is_told_with_the_nearest_one():
         read_recipe("paum").changed("mikra")
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@every("name", LEARNERS)
 def test_every_learner_can_stand_in_a_recipe_but_not_on_a_kernel(name):
     assert isinstance(Recipe("mine", learner={"name": name}).make_learner(), LEARNERS[name])
     with pytest.raises(TextcatError, match="no field 'kernel' in"):
@@ -249,8 +250,8 @@ def test_one_setting_may_be_given_as_a_text():
     )
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
+@every(
+    "parameters, message",
     [
         (
             {"strategy": "single"},

@@ -64,7 +64,7 @@ def test_every_valid_input_passes(name):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", TARGETS)
+@every("name", TARGETS)
 def test_any_bytes_are_read_or_refused(name):
     @EXAMPLES
     @given(st.binary(max_size=300))
@@ -184,8 +184,8 @@ def _sizes_of_groups(data):
         return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
 
-@pytest.mark.parametrize("form", ["jsonl", "text", "csv", "tar", "zip", "parquet"])
-@pytest.mark.parametrize("data", [BOMB, CUT_OFF], ids=["bomb", "cut off"])
+@every("form", ["jsonl", "text", "csv", "tar", "zip", "parquet"])
+@every("data", [BOMB, CUT_OFF])
 def test_what_breaks_off_is_let_go_of_at_once(form, data):
     gc.collect()
     gc.freeze()  # what there is already is not looked through again

@@ -1,11 +1,11 @@
 """Bodies that are read, and those that are refused."""
 
-import pytest
+from cases import every
 from serving_requests import TAG, assert_problem, post
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "words"),
+@every(
+    "body, status, words",
     [
         (b"", 400, "not JSON"),
         (b'{"text": "a"', 400, "not JSON"),

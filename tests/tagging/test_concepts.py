@@ -1,14 +1,15 @@
 """Topics become concepts with codes, by a table or by themselves."""
 
 import pytest
+from cases import every
 
 from textcat.base.errors import TextcatError
 from textcat.reading import Subject
 from textcat.tagging.concepts import concept_of, read_codes
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
+@every(
+    "given, expected",
     [
         (("wheat",), ("", "wheat", "")),
         (("medtop:20000225", "corn"), ("medtop", "20000225", "corn")),

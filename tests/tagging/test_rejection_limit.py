@@ -6,6 +6,7 @@ import json
 
 import pytest
 from archive_runs import READ, SHARD_RECORDS, run, written
+from cases import every
 from news_items import BODY_OF_DATA, g2_item, g2_message
 
 from textcat.base.errors import TextcatError
@@ -22,14 +23,14 @@ def test_a_limit_is_printed_as_it_was_given(text):
     assert str(RejectionLimit.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["-1", "%", "5 %", "101%", "1.5", "many", "1e3", "٣"])
+@every("text", ["-1", "%", "5 %", "101%", "1.5", "many", "1e3", "٣"])
 def test_a_limit_that_is_none_is_refused_with_its_text(text):
     with pytest.raises(TextcatError, match="is no limit of rejected documents: give a number"):
         RejectionLimit.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "records", "rejected", "left_out", "is_too_many"),
+@every(
+    "text, records, rejected, left_out, is_too_many",
     [
         ("5", 5, 5, 0, False),
         ("5", 6, 6, 0, True),

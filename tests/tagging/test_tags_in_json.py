@@ -4,6 +4,7 @@ import itertools
 import json
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from lines_run import lines_run
@@ -111,8 +112,8 @@ def test_items_within_an_item_are_not_touched():
 OURS, OTHERS = '{"creator": "textcat:old"}', '{"name": "a"}'
 
 
-@pytest.mark.parametrize("parts", [[OURS], [OTHERS], [OURS, OTHERS], [OTHERS, OURS, OURS]])
-@pytest.mark.parametrize("tags", [[], TAGS])
+@every("parts", [[OURS], [OTHERS], [OURS, OTHERS], [OTHERS, OURS, OURS]])
+@every("tags", [[], TAGS])
 def test_the_work_grows_as_the_number_of_subjects_does(parts, tags):
     def work(n):
         data = f'{{"uri": "u:1", "headlines": [], "subjects": [{", ".join(parts * n)}]}}'.encode()

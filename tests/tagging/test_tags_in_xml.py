@@ -56,8 +56,8 @@ def test_a_news_item_gets_subjects_behind_its_own():
     assert topics_of("newsml-g2", found) == ("medtop:20000170", "medtop:20000171", "house:tin", TOPICS[0], TOPICS[2])
 
 
-@pytest.mark.parametrize(
-    ("meta", "expected"),
+@every(
+    "meta, expected",
     [
         ("<contentMeta>\n <icon/>\n <headline>A</headline></contentMeta>", "<icon/>\n S\n <headline>"),
         ("<contentMeta><urgency>1</urgency><creator/><headline>A</headline></contentMeta>", "<creator/>S<headline>"),
@@ -95,8 +95,8 @@ def test_a_nitf_gets_classifiers_in_its_identified_content():
     assert {*topics_of("nitf", found)} == {*topics_of("nitf", ITEM), *TOPICS}
 
 
-@pytest.mark.parametrize(
-    ("nitf", "expected"),
+@every(
+    "nitf, expected",
     [
         ("<nitf>\n <body/></nitf>", "<nitf>\n <head>\n  <docdata>\n   <identified-content>\n    C\n   </id"),
         ("<nitf><head><title>A</title><pubdata/></head></nitf>", "</title><docdata><identified-content>C</id"),

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import every
 from teaching_work import teach
 
 from textcat.teaching.advice import Advisor, CachedBand, about_band, last_band, when_to_stop
@@ -24,8 +25,8 @@ def told(answers, stopper):
     return when_to_stop(stopper, history, stopper.estimate(history))
 
 
-@pytest.mark.parametrize("target", [0.8, 0.95])
-@pytest.mark.parametrize("seed", range(3))
+@every("target", [0.8, 0.95])
+@every("seed", range(3))
 def test_after_just_as_many_noes_as_were_told_one_can_stop(target, seed):
     rng = np.random.default_rng(seed)
     answers = rng.random(300) < np.linspace(0.9, 0, 300) ** 3

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -56,7 +57,7 @@ def test_shares_are_what_was_asked_for_and_every_open_document_is_as_likely():
     assert (abs(counts[OPEN] / len(at_random) - 0.2) < 0.05).all()
 
 
-@pytest.mark.parametrize("strategy", ["best", "", "highest:", "highest:2", "highest:-0.1", "highest:nan", ":0.1"])
+@every("strategy", ["best", "", "highest:", "highest:2", "highest:-0.1", "highest:nan", ":0.1"])
 def test_an_unknown_strategy_is_an_error(strategy):
     with pytest.raises(TextcatError, match=r"No strategy .*highest, mixture, uncertain"):
         QueryStrategy.parse(strategy)

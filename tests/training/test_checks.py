@@ -4,6 +4,7 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from cases import every
 
 import textcat
 from textcat import Corpus, Document, TextcatError
@@ -62,8 +63,8 @@ def test_several_topics_on_all_documents_are_told():
         textcat.train(textcat.Corpus.from_records(records), "paum")
 
 
-@pytest.mark.parametrize(
-    ("labelled_for", "everywhere", "unknown"),
+@every(
+    "labelled_for, everywhere, unknown",
     [
         (("anna",), ["2 topics, such as 'pot', are"], ["'anna', a topic that no"]),
         (("tim", "Ann"), ["2 topics, such as 'pot', are"], ["2 topics, such as 'Ann', that no"]),
@@ -151,8 +152,8 @@ def test_documents_that_repeat_others_are_told(n_repeats, warns):
     assert any("repeat earlier ones" in str(each.message) for each in told) is warns
 
 
-@pytest.mark.parametrize("recipe", [None, "paum"])
-@pytest.mark.parametrize("text", ["", " ", "\n"])
+@every("recipe", [None, "paum"])
+@every("text", ["", " ", "\n"])
 def test_documents_without_a_word_are_told_as_such(text, recipe):
     records = [{"text": text, "topics": [topic]} for topic in POTS]
     with pytest.raises(TextcatError, match="None of the 6 training documents has a word"):

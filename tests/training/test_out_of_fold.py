@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import every
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -144,8 +145,8 @@ def test_data_of_one_label_are_told_unless_single_is_set(caplog, call):
         assert "exactly one topic" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@every(
+    "options, message",
     [
         ({"folds": 1}, "The number of folds cannot be 1: give a whole number, 2 or more"),
         ({"folds": 2.5}, "The number of folds cannot be 2.5"),

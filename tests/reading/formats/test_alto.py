@@ -1,6 +1,7 @@
 """ALTO: divided words, spaces, reading order, confidence, languages, and what is no page."""
 
 import pytest
+from cases import every
 from formats_read import parsed
 from read_sources import faults, ids, read
 from scanned_pages import DIVIDED, HEAD, HEADLINE, PICTURE, alto, line
@@ -48,8 +49,8 @@ def test_a_file_may_be_in_utf16_or_in_the_encoding_that_it_declares(folder):
     assert read("1.xml")[0].zones["body"] == "étain"
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
+@every(
+    "words, expected",
     [
         # The whole word once, wherever its parts are.
         (block(strings('CONTENT="a-" SUBS_TYPE="HypPart1" SUBS_CONTENT="ab"'), strings('CONTENT="c"')), "ab c"),

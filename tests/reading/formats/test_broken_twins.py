@@ -6,6 +6,7 @@ import random
 import re
 
 import pytest
+from cases import every
 from news_items import ALL, FIRST_NINJS, JSON_FEED, THIRD_NINJS
 from scanned_pages import ISSUE_FILES, alto
 from tei_texts import corpus, tei
@@ -90,7 +91,7 @@ def test_files_that_are_cut_anywhere(tmp_path, form, block_bytes):
 
 
 @pytest.mark.parametrize("form", FILES)
-@pytest.mark.parametrize("to", ["utf-16", "utf-16-le", "utf-32", "latin-1", "cp037", "utf-7", "shift_jis"])
+@every("to", ["utf-16", "utf-16-le", "utf-32", "latin-1", "cp037", "utf-7", "shift_jis"])
 def test_files_in_an_encoding_that_they_do_not_declare(tmp_path, form, to):
     files, broken = FILES[form]
     declared = "latin-1" if form == "newsml" else "utf-8"
@@ -101,7 +102,7 @@ def test_files_in_an_encoding_that_they_do_not_declare(tmp_path, form, to):
 
 
 @pytest.mark.parametrize("form", [form for form in FILES if form not in ("ninjs", "json-feed")])
-@pytest.mark.parametrize("where", [rb"(?<=>)\s*(?=<[a-zA-Z]|$)", rb'(?<=[a-z]="|[A-Z]=")'])
+@every("where", [rb"(?<=>)\s*(?=<[a-zA-Z]|$)", rb'(?<=[a-z]="|[A-Z]=")'])
 def test_bombs_of_entities_are_never_lit(tmp_path, form, where):
     files, broken = FILES[form]
     declaration, _, rest = files[broken].partition(b"\n")

@@ -58,8 +58,8 @@ def test_a_subject_is_read_in_the_encoding_that_its_charset_means(declared, actu
     assert text_of_file("a.eml", f"Subject: Re: =?{declared}?Q?{word}?= x\n\n".encode())["title"] == f"Re: {text} x"
 
 
-@pytest.mark.parametrize(
-    ("subject", "title"),
+@every(
+    "subject, title",
     [
         ("=?gb2312?B?1uzp?= =?gb2312?B?Rrv5?=", "朱镕基"),  # half a character in each
         ("=?utf-8*en?q?Caf=C3=A9?=", "Café"),

@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from cases import every
 from formats_read import outcome
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -125,8 +126,8 @@ def test_rows_and_rejections_are_the_same_for_all_sizes_of_blocks(place, header,
     assert by_size[0] == by_size[1]
 
 
-@pytest.mark.parametrize("block", [1, 30, 1 << 20])
-@pytest.mark.parametrize("bad", ['9,"open', '9,"x"y', '9,"open\nand on'])
+@every("block", [1, 30, 1 << 20])
+@every("bad", ['9,"open', '9,"x"y', '9,"open\nand on'])
 def test_an_unbalanced_quote_costs_no_more_than_the_lines_of_its_row(place, block, bad):
     good = [f'{i},"Tin, ""rose""\nby {i}"' for i in range(1, 40)]
     data = "\n".join(["id,text", *good[:20], bad, *good[20:], ""]).encode()
@@ -158,9 +159,9 @@ def test_what_a_quote_that_nothing_closes_costs_in_a_column_alone_is_told(place)
     assert (outcome(closed), closed[1].n_further) == ([2, -3], 0)
 
 
-@pytest.mark.parametrize("block", [100, 500, 1 << 20])
-@pytest.mark.parametrize("lines", [2, 20, 1000])
-@pytest.mark.parametrize("end", ['",5', '"', '"\n', '",5\n', '"",more",5'])
+@every("block", [100, 500, 1 << 20])
+@every("lines", [2, 20, 1000])
+@every("end", ['",5', '"', '"\n', '",5\n', '"",more",5'])
 def test_an_overlong_row_at_the_end_whose_quotes_are_closed_has_no_further_lines(place, block, lines, end):
     data = f'id,text,n\n1,hello,1\n2,"{"Tin rose by a lot." * 9}{f"{chr(10)}Tin rose." * lines}{"x" * 1000}{end}'
     found = place("csv", data.encode(), max_bytes=1000, block_bytes=block)
@@ -168,8 +169,8 @@ def test_an_overlong_row_at_the_end_whose_quotes_are_closed_has_no_further_lines
     assert "split it" in found[1].reason
 
 
-@pytest.mark.parametrize("block", [100, 500])
-@pytest.mark.parametrize("end", ["", '""', '""hi""', ',""', "\n"])
+@every("block", [100, 500])
+@every("end", ["", '""', '""hi""', ',""', "\n"])
 def test_an_open_quote_is_told_whatever_the_file_ends_with(place, block, end):
     data = f'text\nTin\n"open{f"{chr(10)}Tin rose." * 1000}{end}'
     found = place("csv", data.encode(), max_bytes=1000, block_bytes=block)
@@ -183,9 +184,9 @@ def test_the_line_after_an_overlong_one_is_read_in_a_column_alone_without_a_last
     assert outcome(found) == [2, -3, 4]
 
 
-@pytest.mark.parametrize("block", [500, 1 << 20])
-@pytest.mark.parametrize("n_rows", [1, 2, 1000])
-@pytest.mark.parametrize("end", ["\n", ""])
+@every("block", [500, 1 << 20])
+@every("n_rows", [1, 2, 1000])
+@every("end", ["\n", ""])
 def test_a_line_with_an_unclosed_quote_costs_itself_alone_however_long_it_is(place, block, n_rows, end):
     rows = "\n".join(f"{i},Tin rose by {i}" for i in range(n_rows)) + end
     for n in (4985, *range(4990, 5006), 7000, 50_000):

@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from cases import every
 from formats_read import FROM, outcome, parsed
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -41,8 +42,8 @@ def test_every_line_that_is_not_blank_is_a_record_or_a_rejection(place, data, fo
     assert [item.position for item in found] == [i for i, line in enumerate(lines, 1) if line.strip()]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-7", "iso2022_jp", "cp037"])
-@pytest.mark.parametrize("block", [1, 1 << 20])
+@every("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-7", "iso2022_jp", "cp037"])
+@every("block", [1, 1 << 20])
 def test_encodings_in_which_lines_cannot_be_cut_are_read_as_what_they_are_in_utf_8(place, encoding, block):
     data = "Tin rose.\nGold fell.".encode(encoding)
     first, second = place("lines", data, encoding=encoding, block_bytes=block)

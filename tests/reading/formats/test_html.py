@@ -1,6 +1,7 @@
 """Pages: what they show, without their navigation, in whatever encoding they are."""
 
 import pytest
+from cases import every
 from formats_read import FROM, parsed
 
 from textcat.reading import text_of_file
@@ -25,8 +26,8 @@ def test_of_a_page_with_a_main_part_that_is_read(main):
     assert text_of_file("a.html", b"<main></main><p>Tin") == {"body": "Tin"}
 
 
-@pytest.mark.parametrize(
-    ("head", "encoding"),
+@every(
+    "head, encoding",
     [
         ("", "utf-8"),
         ("", "utf-8-sig"),
@@ -66,8 +67,8 @@ def test_hostile_pages_take_time_in_proportion_to_their_length(page):
     text_of_file("a.html", page)  # a tree would take minutes
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
+@every(
+    "html, text",
     [
         ("Tin<br/>rose", "Tin rose"),
         ("<!DOCTYPE html><?xml?><A HREF='a>b'/ title=\"'\">Tin</A >", "Tin"),

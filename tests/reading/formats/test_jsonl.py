@@ -234,8 +234,8 @@ def test_fields_of_a_record_may_have_other_names():
     assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
+@every(
+    "line, reason",
     [
         (b'{"text": "Tin"', "Line 3 is not valid JSON (Expecting ',' delimiter at column 15): correct it."),
         (b"[1]", 'Line 3 holds [1]: it must be a JSON object, such as {"text": "…"}.'),
@@ -357,10 +357,8 @@ def test_the_last_objects_of_an_array_are_counted_also_where_they_are_as_long_as
     assert cutter.count(last) == 1
 
 
-@pytest.mark.parametrize("block", [1, 7, 30, 1 << 20])
-@pytest.mark.parametrize(
-    "other", ["}" * 9, "}\n}\n]\n}", "null", '"tin {"', "1, [2, 3], :", "]]}}", "\\}", "}, \u4e2d"]
-)
+@every("block", [1, 7, 30, 1 << 20])
+@every("other", ["}" * 9, "}\n}\n]\n}", "null", '"tin {"', "1, [2, 3], :", "]]}}", "\\}", "}, \u4e2d"])
 def test_what_is_no_object_of_an_array_is_rejected_once_and_no_object_behind_it_is_lost(place, block, other):
     objects = [json.dumps({"text": text}) for text in ("Tin", "ore {", "Gold")]
     data = f"[{objects[0]}, {other}\n{objects[1]}, {objects[2]}, {other}]".encode()
@@ -370,9 +368,9 @@ def test_what_is_no_object_of_an_array_is_rejected_once_and_no_object_behind_it_
     assert found[1].length in range(1, len(other.encode()) + 1)
 
 
-@pytest.mark.parametrize("block", [1, 7, 30, 1 << 20])
-@pytest.mark.parametrize("is_last", [False, True])
-@pytest.mark.parametrize(
+@every("block", [1, 7, 30, 1 << 20])
+@every("is_last", [False, True])
+@every(
     "others",
     [["null", '"x"'], ["[1, 2]"], ["[1, 2]", "3", "true", '"é, ]"', "[[4], 5]"], ["null"], ['"\\ud800"', "-1.5e3"]],
 )
@@ -420,8 +418,8 @@ CUT += [
 ]
 
 
-@pytest.mark.parametrize("cut", CUT)
-@pytest.mark.parametrize("block", [1, 40, 1 << 20])
+@every("cut", CUT)
+@every("block", [1, 40, 1 << 20])
 def test_an_object_that_is_cut_off_costs_no_object_on_a_later_line(place, block, cut):
     for end, indent, damaged in itertools.product(["\n", "\r\n", "\n\n \n"], [None, 1], [0, 2, 4]):
         objects = [json.dumps({"text": f"Tin {i}", "x": {"y": [1, {}]}}, indent=indent) for i in range(6)]

@@ -4,6 +4,7 @@ import mailbox
 from email.message import EmailMessage
 
 import pytest
+from cases import every
 from formats_read import FROM, outcome, parsed
 
 from textcat.corpus.catalogue import open_corpus
@@ -63,8 +64,8 @@ def test_messages_are_those_that_a_library_has_put_into_an_mbox(tmp_path, place,
         ]
 
 
-@pytest.mark.parametrize(
-    ("mail", "zones"),
+@every(
+    "mail, zones",
     [
         (b"\n", {"body": ""}),
         (b"Subject: =?latin-1?q?Caf=E9?=\n\nx", {"title": "Café", "body": "x"}),

@@ -46,7 +46,7 @@ def test_title_date_and_language_are_those_of_the_page_as_it_is_shown(there, pla
 JSON = f'<script type="application/ld+json">{{"@type": "NewsArticle", "articleBody": "{TEXT} {MORE}"}}</script>'
 
 
-@pytest.mark.parametrize(
+@every(
     "html",
     [
         PAGE,

@@ -241,8 +241,8 @@ def test_topics_are_the_names_of_folders(folder, caplog):
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reference", "path"),
+@every(
+    "reference, path",
     [
         ("a.xml", "a.xml"),
         ("./a/b.xml", "a/b.xml"),

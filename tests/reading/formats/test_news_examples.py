@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from cases import every
 from read_sources import read
 
 from textcat.reading import Record
@@ -148,7 +149,7 @@ def second_reading_of_xml(path):
     }
 
 
-@pytest.mark.parametrize("path", XML, ids=lambda path: path.stem[:24])
+@every("path", XML)
 def test_an_example_of_newsml_g2_is_read_as_by_another_reader(path):
     found = read(str(path), fields=("*",))
     if reason := reason_of(path):
@@ -178,7 +179,7 @@ def texts_of(fields, stem, plural):
     return [html_words(text) if "<" in text else words(text) for text in texts if isinstance(text, str)]
 
 
-@pytest.mark.parametrize("path", NINJS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@every("path", NINJS)
 def test_an_example_of_ninjs_is_read_as_by_another_reader(path):
     found = read(str(path), fields=("*",))
     if reason := reason_of(path):

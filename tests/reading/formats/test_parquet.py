@@ -7,6 +7,7 @@ import sys
 import pyarrow
 import pyarrow.parquet
 import pytest
+from cases import every
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -86,8 +87,8 @@ def test_a_table_without_texts_is_one_rejection(place, table, reason):
     assert (fault.position, fault.reason[: len(reason)]) == (0, reason)
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
+@every(
+    "value, kind",
     [
         ([2024], pyarrow.list_(pyarrow.int64())),
         (["2024"], pyarrow.list_(pyarrow.string(), 1)),
@@ -95,7 +96,7 @@ def test_a_table_without_texts_is_one_rejection(place, table, reason):
         ([("y", "2024")], pyarrow.map_(pyarrow.string(), pyarrow.string())),
     ],
 )
-@pytest.mark.parametrize("date_field", ["date", "when.made"])
+@every("date_field", ["date", "when.made"])
 def test_a_date_that_is_a_list_or_a_structure_is_none_as_in_json(place, value, kind, date_field):
     table = pyarrow.table({"text": ["Tin rose."], date_field: pyarrow.array([value], kind)})
     (record,) = place("parquet", written(table), date_field=date_field)
@@ -158,7 +159,7 @@ def dated(values, kind):
     return written(pyarrow.table({"text": ["Tin rose"], "date": date, "dates": packed}))
 
 
-@pytest.mark.parametrize("date", TIMES)
+@every("date", TIMES)
 def test_a_time_that_python_cannot_hold_is_read_as_text(place, date):
     (record,) = place("parquet", dated(*TIMES[date]), fields=("date", "dates"))
     assert (record.zones, record.date) == ({"body": "Tin rose"}, date)

@@ -10,6 +10,7 @@ import zipfile
 from collections import Counter
 
 import pytest
+from cases import every
 from corpus_files import parse as parse_file
 from corpus_files import read, read_one_by_one
 from hypothesis import given
@@ -181,8 +182,8 @@ BOMB = '<!DOCTYPE newsitem [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>'
 THIEF = '<!DOCTYPE newsitem [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
 
 
-@pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "cp1252"])
-@pytest.mark.parametrize("declaration", [BOMB, THIEF])
+@every("encoding", ["iso-8859-1", "utf-16", "cp1252"])
+@every("declaration", [BOMB, THIEF])
 def test_entities_are_refused_in_every_encoding(declaration, encoding):
     evil = STORY.replace("<newsitem", f"{declaration}<newsitem").replace("Tin rose", "&a; rose")
     evil = evil.replace('<?xml version="1.0" encoding="iso-8859-1" ?>\n', "")
@@ -190,8 +191,8 @@ def test_entities_are_refused_in_every_encoding(declaration, encoding):
         parse(evil.encode(encoding), encoding="" if encoding == "utf-16" else encoding)
 
 
-@pytest.mark.parametrize(
-    ("broken", "fault"),
+@every(
+    "broken, fault",
     [
         (STORY[:-20], "no element found|unclosed token"),
         (STORY.replace("</dateline>", ""), "mismatched tag"),
@@ -224,8 +225,8 @@ def test_no_bytes_break_the_reader(data, place):
 # ---- parts and versions ----
 
 
-@pytest.mark.parametrize(
-    ("date", "itemid", "by_date", "by_id"),
+@every(
+    "date, itemid, by_date, by_id",
     [
         ("1996-08-25", 2285, "unused", "unused"),
         ("1996-08-26", 2286, "train", "train"),

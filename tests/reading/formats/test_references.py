@@ -1,6 +1,7 @@
 """RIS and MEDLINE: every export is read, whatever its line ends and slips; and RIS is written as it was read."""
 
 import pytest
+from cases import every
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from read_sources import read
@@ -64,9 +65,9 @@ TI  - Second.
 """
 
 
-@pytest.mark.parametrize("block", [1, 100, 1 << 20])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+@every("block", [1, 100, 1 << 20])
+@every("end", ["\n", "\r\n"])
+@every("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
 def test_ris_is_read_whatever_its_encoding_and_line_ends(folder, encoding, end, block):
     (folder / "a.ris").write_bytes(RIS.replace("\n", end).encode(encoding))
     how = {"encoding": encoding} if encoding == "latin-1" else {}
@@ -265,8 +266,8 @@ def test_columns_of_databases_have_tags_of_ris():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@every(
+    "text, names",
     [
         ("Doe J, Roe RT, Poe A.", ["Doe J", "Roe RT", "Poe A"]),
         ("Doe J., Roe R.-T.", ["Doe J.", "Roe R.-T."]),

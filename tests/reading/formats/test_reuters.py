@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import islice
 
 import pytest
+from cases import every
 from corpus_files import parse as parse_file
 from corpus_files import read as read_corpus
 from formats_read import outcome
@@ -166,8 +167,8 @@ def test_the_splits_follow_the_attributes(indexed, lewis, cgi, expected):
     assert tuple(parse(story, split=split)[0].split for split in ("modapte", "modlewis", "modhayes")) == expected
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
+@every(
+    "broken, message",
     [
         (STORY[:-60], "a.sgm: story 7 is cut off before </REUTERS>"),
         (STORY[:-60] + STORY, "a.sgm: story 7 is cut off before </REUTERS>"),

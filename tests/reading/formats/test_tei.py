@@ -64,8 +64,8 @@ def test_a_text_is_read_as_it_is_meant(inside, expected):
     assert text_of(inside) == expected
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "expected"),
+@every(
+    "change, field, expected",
     [
         ((b' level="a"', b""), "title", "The Tin Daily"),
         ((b' xmlns="', b' xml:id="x1" xmlns="'), "id", "x1"),

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from cases import every
 from serving_requests import assert_problem, get
 
 from textcat.serving.http.addresses import Hosts, forwarded_address
@@ -36,8 +37,8 @@ def test_a_page_of_another_name_reads_nothing(store):
         assert_problem(answer, 421, "'evil.com'", "--allow-host")
 
 
-@pytest.mark.parametrize(
-    ("head", "address"),
+@every(
+    "head, address",
     [
         ({}, None),
         ({b"x-forwarded-for": b"192.0.2.1"}, "192.0.2.1"),

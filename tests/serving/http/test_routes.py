@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import every
 from serving_requests import TAG, ask, assert_problem, get, post
 
 from textcat.reading import Block, InputSettings
@@ -23,8 +24,8 @@ def test_too_many_documents_are_refused(service):
     assert_problem(post(service, f"{TAG}-batch", json={"documents": []}), 422, "documents")
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
+@every(
+    "path, status",
     [
         ("/api/v1/models/other", 404),
         ("/api/v1/models/..", 404),

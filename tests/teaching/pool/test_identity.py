@@ -1,6 +1,7 @@
 """Records of the same work are one group, and those that contradict each other are not, whatever their texts."""
 
 import pytest
+from cases import every
 
 from textcat import Document
 from textcat.reading import ris_entry
@@ -47,8 +48,8 @@ def test_records_of_one_number_of_pubmed_are_one_group_unless_their_doi_differs(
     assert identity_of({}, {"AN": "123", "DB": "Embase"}).pmid == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "n"),
+@every(
+    "changes, n",
     [
         ({"doi": "10.1000/b"}, 2),
         ({"year": "2010"}, 2),
@@ -74,7 +75,7 @@ def test_letters_of_one_title_are_apart_if_year_author_or_page_differ():
     assert groups(letter(), letter(year="1999"), letter(), letter(year="1999")) == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"title": TITLE.upper(), "body": ""},
@@ -147,7 +148,7 @@ def test_a_long_run_within_a_title_is_passed_once(run):
     assert identity.main_title == ("tin", "ore")
 
 
-@pytest.mark.parametrize("between", [": ", "? ", " : ", " - ", "  – ", " —", ". ", ".\n", "?"])
+@every("between", [": ", "? ", " : ", " - ", "  – ", " —", ". ", ".\n", "?"])
 def test_a_main_title_ends_before_its_subtitle(between):
     identity = identity_of({"title": f"Tin ore{between}A review"}, {"year": "1999"})
     assert identity.main_title == ("tin", "ore")
