@@ -31,6 +31,7 @@ from textcat.runs.records import read_log
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_to_folder
 from textcat.tagging.shards import read_tags
 
 KILLS = 30 if os.environ.get("TEXTCAT_LONG") else 5
@@ -217,6 +218,27 @@ def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(mode
     tags = Counter((tag.id, tag.topics) for tag in read_tags(out))
     for key, n in Counter((tag.id, tag.topics) for tag in read_tags(tmp_path / "anew")).items():
         assert tags[key] == n, key
+
+
+def test_a_file_that_disappears_before_it_is_read_is_rejected_only_until_it_is_known_to_be_gone(
+    model, folder, tmp_path
+):
+    for name in ("a.jsonl", "b.jsonl"):
+        (folder / name).write_text('{"text": "wheat"}\n')
+        os.utime(folder / name, ns=(1, 1))
+    other = folder / "b.jsonl"
+    seen, plan = watch.SettledFiles(), partial(make_plan, model, [folder], READ, OutputSettings(), jobs=1)
+    sources, complete = seen.complete(plan().sources, {})
+    other.unlink()
+    sources, now = seen.complete(plan().sources, complete)
+    assert now == complete  # it may appear again under another name
+    out = tmp_path / "out"
+    tag_to_folder(plan()._replace(sources=sources), out)
+    (rejection,) = map(json.loads, (out / "_rejected.jsonl").read_text().splitlines())
+    assert rejection["source"] == str(other)
+    assert "No such file" in rejection["reason"]
+    run(model, [folder], out)
+    assert not (out / "_rejected.jsonl").exists()
 
 
 def test_watching_writes_to_the_folder_that_a_link_leads_to(model, folder, tmp_path):

@@ -432,6 +432,17 @@ def test_what_a_later_step_says_of_a_document_stays_though_the_step_that_added_i
     assert labels(model)["new"] == ({"ash"}, {"ash"})
 
 
+def test_what_a_later_step_says_of_a_document_stays_though_the_answer_that_added_it_is_taken_back(model, other):
+    labelled = document("new", "dogwood")
+    judge("corr", "new", ash=True)
+    textcat.learn(model, corrections="corr")
+    textcat.learn(model, [labelled])
+    Corrections("corr").take_back("Ann", "review")
+    assert textcat.learn(model, corrections="corr").removed == ()
+    textcat.learn(other, [labelled])
+    check_same(bytes_of(model), bytes_of(other))
+
+
 def test_an_archive_goes_on_by_the_model_that_has_learnt(model, other, tmp_path):
     archive = tmp_path / "archive.jsonl"
     archive.write_text('{"text": "ash and birch"}\n')

@@ -1,6 +1,8 @@
 """Read all files of an input, including those in archives, and divide each file into blocks of whole records."""
 
+import errno
 import logging
+import os
 import posixpath
 from collections.abc import Callable, Iterator, Set
 from contextlib import closing
@@ -18,8 +20,8 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.recognition import ARCHIVES, format_of, is_archive, named_format
 from textcat.reading.records import Block, log_left_out, reject_or_raise
 from textcat.reading.scans import AltoOwners
-from textcat.reading.sources import Source
-from textcat.reading.streams import STEP, ByteStream
+from textcat.reading.sources import Source, path_inside
+from textcat.reading.streams import STEP, ByteStream, unreadable
 
 Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
 Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
@@ -65,18 +67,24 @@ class SourceReader:
         return self._file(source.name, source, position, 0, source.format)
 
     def _folder(self, position: Place) -> Iterator[Step]:
-        source, size, read, files = self._source, 0, 0, 0
+        source, size, read, files, seen = self._source, 0, 0, 0, set[str]()
 
         def entries() -> Iterator[ContainerEntry]:
             nonlocal size, files
             for entry in source.entries():
                 size, files = size + entry.size, files + (entry.fault is None)
+                seen.add(entry.name)
                 yield entry
 
         for step in self._entries(entries(), source.name, position, 0, lambda: 0):
             yield step
             read = step.read
-        if source.size is not None and size < source.size:
+        # Each is rejected by its name, so that its rejection goes when it has come back, or is gone for good.
+        missing_files = [state.name for state in source.states or () if state.size >= 0 and state.name not in seen]
+        for name in missing_files:
+            absent = unreadable(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+            yield Step(reject_or_raise(self._settings, absent, path_inside(source.name, name)), None, read)
+        if source.size is not None and size < source.size and not missing_files:
             gone = source.files - files
             what = f"{gone} of its {source.files} files are" if gone > 0 else "a part of its files is"
             fault, missing = shrunk_error(source.size, size, what), source.size - size

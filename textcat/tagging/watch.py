@@ -209,7 +209,8 @@ def _restricted_source(source: Source, states: States) -> Iterator[Source]:
     above = "" if source.name == "." else f"{source.name}/"
     restricted = source.restricted({name: number for number, name in enumerate(states)})
     inside = [state._replace(name=name[len(above) :]) for name, state in states.items()]
-    yield restricted._replace(states=inside, state=None, changed=_unchanged)
+    # Also of files that have just disappeared, which the folder no longer has.
+    yield restricted._replace(states=inside, numbers=[*range(len(inside))], state=None, changed=_unchanged)
 
 
 def _unchanged() -> None:
