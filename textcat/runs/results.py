@@ -14,7 +14,6 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Rejection
 
 _OF_MONTHS = ("months", "months_untagged", "months_unknown", "months_topics")
-_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules", *_OF_MONTHS)
 _MAX_REASONS = 100  # counted separately, because a reason may quote any text, so there may be one per document
 
 
@@ -49,15 +48,11 @@ class Counts:
 
     def add(self, other: "Counts", *, by_month: bool = False) -> None:
         """Add other counts to these; add counts by month only if `by_month` is set, because they may be many."""
-        for name in ("records", "tagged", "rejected", "left_out", "untagged", "unknown"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.topics.update(other.topics)
-        self.fields.update(other.fields)
-        self.inputs.update(other.inputs)
-        self.languages.update(other.languages)
-        self.rules.update(other.rules)
-        for name in _OF_MONTHS if by_month else ():
-            getattr(self, name).update(getattr(other, name))
+        for name, value in vars(other).items():
+            if not isinstance(value, Counter):
+                setattr(self, name, getattr(self, name) + value)
+            elif name != "reasons" and (by_month or name not in _OF_MONTHS):
+                getattr(self, name).update(value)
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n
@@ -70,12 +65,12 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as a dict of JSON values."""
-        return {**vars(self), **{name: dict(getattr(self, name)) for name in _COUNTERS}}
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
         """Return the counts that `as_dict` has converted to a dict."""
-        return cls(**values | {name: Counter(values.get(name, ())) for name in _COUNTERS})
+        return cls(**values | {name: Counter(value) for name, value in values.items() if isinstance(value, dict)})
 
 
 def kind_of_reason(reason: str) -> str:
