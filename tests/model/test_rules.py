@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.base.settings import format_value
 from textcat.evaluation.promises import Status
+from textcat.model.decisions import Decisions
 from textcat.model.exclusions import excluded_topics
 from textcat.model.rules import Rules
 from textcat.model.storage import load
@@ -660,6 +662,22 @@ def test_what_a_rule_adds_is_automatic_if_its_cause_is(newswire):
         automatic = [[tag for tag in tags if tag.status is Status.AUTOMATIC] for tags in ruled.tag(newswire.test)]
         assert only.tag(newswire.test) == automatic
         assert any(automatic)
+
+
+@pytest.mark.parametrize(
+    ("rules", "automatic"),
+    [
+        ('adds = { a = ["b"] }', {"a", "b"}),
+        ('replace = { a = "b" }', {"b"}),
+        ('never = ["c"]\nat_most = 1\nadds = { a = ["b"] }', set()),  # b alone stays, which has no promise
+        ('adds = { a = ["b"] }\nnever_with = { a = ["c"] }', set()),
+    ],
+)
+def test_a_topic_that_a_document_does_not_get_makes_no_other_automatic_unless_it_is_replaced(rules, automatic):
+    scores, promises = np.array([[1.0, 2.0, 3.0]]), SimpleNamespace(threshold=np.array([0.5, np.inf, np.inf]))
+    decisions = Decisions(np.zeros(3), promises=promises, rules=Rules.parse(rules, ["a", "b", "c"]))
+    found = decisions.automatic(scores, decisions.decide(scores))
+    assert {"abc"[column] for column in np.flatnonzero(found)} == automatic
 
 
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .

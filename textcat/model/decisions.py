@@ -142,7 +142,7 @@ class Decisions:
     def automatic(self, scores: np.ndarray, given: np.ndarray, holding: np.ndarray | None = None) -> np.ndarray | None:
         """Return which of the given topics are automatic; None if the model makes no promises.
 
-        A topic added by a rule is automatic if the topic that triggered the rule is.
+        A topic added by a rule is automatic if the topic that triggered the rule is, and is given or replaced.
 
         Parameters
         ----------
@@ -157,7 +157,11 @@ class Decisions:
         if self.promises is None:
             return None
         above = np.asarray(scores > self.promises.threshold)
-        return given & (above if self.rules is None else self.rules.apply(above, scores, holding)[0])
+        if self.rules is None:
+            return given & above
+        counts = given.copy()
+        counts[:, self.rules.replaced] = True
+        return given & self.rules.apply(above & counts, scores, holding)[0]
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds for scores: one per topic or, if `single`, one per document and topic.

@@ -189,7 +189,7 @@ class Rules:
     `only_with` and `never_with`, which are each applied together.
     """
 
-    groups: tuple[_Group, ...]  # one of each field; `parents` is among those of `adds`
+    groups: tuple[_Group, ...]  # one of each field, `replace` first; `parents` is among those of `adds`
     conditions: tuple[Condition, ...]
     source: str  # the text of the file
 
@@ -245,6 +245,11 @@ class Rules:
     def texts(self) -> tuple[str, ...]:
         """All rules in words, without repetition."""
         return tuple(dict.fromkeys(rule.text for group in self.groups for rule in group.rules))
+
+    @property
+    def replaced(self) -> list[int]:
+        """The columns of the topics that rules replace by others."""
+        return sorted({rule.topic for rule in self.groups[0].rules})
 
     @property
     def read_fields(self) -> tuple[str, ...]:
