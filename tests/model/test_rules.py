@@ -662,6 +662,8 @@ def test_what_a_rule_adds_is_automatic_if_its_cause_is(newswire):
         automatic = [[tag for tag in tags if tag.status is Status.AUTOMATIC] for tags in ruled.tag(newswire.test)]
         assert only.tag(newswire.test) == automatic
         assert any(automatic)
+        scores = ruled.scores(newswire.test)
+        assert ruled.select(scores, given=ruled.decisions.decide(scores)) == ruled.select(scores)
 
 
 @pytest.mark.parametrize(

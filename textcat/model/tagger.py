@@ -307,6 +307,7 @@ class Tagger:
         min_probability: float | None = None,
         has_terms: np.ndarray | None = None,
         holding: np.ndarray | None = None,
+        given: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         """Select the tags of documents by their scores; each document's highest score comes first.
 
@@ -328,6 +329,9 @@ class Tagger:
             no topic, unless each document must get one (`single`).
         holding : ndarray of shape (n_documents, n_conditions), bool, optional
             Which conditions of rules hold for which documents, as returned by `Decisions.holding`; by default none.
+        given : ndarray of shape (n_documents, n_topics), bool, optional
+            The result of `Decisions.decide`, if it is known; it is not used with `top`, `all_topics` or
+            `min_probability`.
 
         Returns
         -------
@@ -338,7 +342,8 @@ class Tagger:
         TextcatError
             If the number of topics is invalid, or `min_probability` is given and the tagger has no probabilities.
         """
-        return self._selected(scores, has_terms, holding, Selection(top, all_topics, min_probability).checked())
+        selection = Selection(top, all_topics, min_probability).checked()
+        return self._selected(scores, has_terms, holding, selection, given)
 
     def _tagged(
         self, batches: Iterable[Iterable[Any]], selection: Selection
@@ -363,16 +368,23 @@ class Tagger:
         return self._with_evidence(selection.likely(tags), has_terms)
 
     def _selected(
-        self, scores: np.ndarray, has_terms: np.ndarray | None, holding: np.ndarray | None, selection: Selection
+        self,
+        scores: np.ndarray,
+        has_terms: np.ndarray | None,
+        holding: np.ndarray | None,
+        selection: Selection,
+        given: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         if selection.all_topics or selection.top:
             columns = self.decisions.first_topics(scores, selection.top)
             rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
             tags = selection.likely(self._tags(rows, columns, scores[rows, columns], len(scores)))
             return self._with_evidence(tags, has_terms)
-        least, decisions = selection.min_probability, self.decisions
-        decisions = decisions if least is None else decisions.with_min_probability(least)
-        given = decisions.decide(scores, has_terms, holding)
+        decisions = self.decisions
+        if selection.min_probability is not None:
+            decisions, given = decisions.with_min_probability(selection.min_probability), None
+        if given is None:
+            given = decisions.decide(scores, has_terms, holding)
         rows, columns = np.nonzero(given)
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         rows, columns = rows[by_score], columns[by_score]

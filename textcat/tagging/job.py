@@ -191,7 +191,8 @@ def tag_records(
     try:
         scores, has_terms = tagger.scored(records) if scored is None else _stacked(scored)
         holding = tagger.decisions.holding(records)
-        tagged.rows.append(_encode(tagger, job, records, scores, has_terms, holding))
+        above, met = tagger.decisions.decide_by_rules(scores, has_terms, holding)
+        tagged.rows.append(_encode(tagger, job, records, scores, has_terms, holding, above))
     except MemoryError:  # the run retries with fewer batches at a time
         raise
     except Exception as error:
@@ -204,7 +205,6 @@ def tag_records(
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         tagged.rejections.append(Rejection(source, position, reason))
     else:
-        above, met = tagger.decisions.decide_by_rules(scores, has_terms, holding)
         counts = tagged.counts
         counts.rules.update(met)
         counts.tagged += len(above)
@@ -262,6 +262,7 @@ def _encode(
     scores: "np.ndarray",
     has_terms: "np.ndarray",
     holding: "np.ndarray | None",
+    given: "np.ndarray",
 ) -> bytes:
     # imported here, so that a process that only distributes work stays small
     from textcat.model.selection import reasons_of
@@ -274,6 +275,7 @@ def _encode(
         min_probability=output.min_probability,
         has_terms=has_terms,
         holding=holding,
+        given=given,
     )
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
