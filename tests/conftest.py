@@ -3,6 +3,7 @@
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 from collections import defaultdict
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ import clusters
 import optional_tools
 import pytest
 from hypothesis import settings
+from forked_commands import IMPORTED
 from not_run import leave_out, pytest_make_collect_report, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401
 from typer.main import get_command
 
@@ -71,6 +73,25 @@ def at_once():
         os.fstat(descriptor)  # which fails, too, if it is closed
 
     with patch.object(os, "fsync", sync):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers():
+    """Fork what would be spawned from a process that has imported textcat: to import it takes half a second each time.
+
+    What commands start in tests that run them as processes of their own is spawned.
+    """
+    context_of = multiprocessing.get_context
+
+    def get_context(method=None):
+        if method != "spawn":
+            return context_of(method)
+        context = context_of("forkserver")
+        context.set_forkserver_preload(IMPORTED)
+        return context
+
+    with patch.object(multiprocessing, "get_context", get_context):
         yield
 
 
