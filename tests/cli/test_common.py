@@ -1,9 +1,9 @@
 """Options that commands share: how inputs are read, and what the shell completes."""
 
 import json
-import subprocess
 from pathlib import Path
 
+import forked_commands
 import pytest
 from commands import COMMAND, environment
 from new_files import new_file, new_folder
@@ -90,7 +90,7 @@ def test_encoding_quotes_lines_and_format_are_options_of_training_and_of_tagging
 )
 def test_the_shell_completes_commands_corpora_recipes_and_learners(words, completions):
     asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_TEXTCAT_COMPLETE": "complete_bash"}
-    ended = subprocess.run(COMMAND, capture_output=True, text=True, env=environment(**asked))
+    ended = forked_commands.run(COMMAND, text=True, env=environment(**asked))
     assert ended.stdout.split() == completions
 
 
