@@ -15,8 +15,8 @@ from unittest.mock import patch
 import clusters
 import optional_tools
 import pytest
-from hypothesis import settings
 from forked_commands import IMPORTED
+from hypothesis import settings
 from not_run import leave_out, pytest_make_collect_report, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401
 from typer.main import get_command
 

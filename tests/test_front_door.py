@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from cases import every
 
 import textcat
 import textcat.reading
@@ -99,7 +100,7 @@ STUBS = {
 }
 
 
-@pytest.mark.parametrize("path", STUBS)
+@every("path", STUBS)
 def test_the_stubs_say_what_the_code_does(path):
     assert (ROOT / "textcat" / path).read_text(encoding="utf-8") == STUBS[path](), (
         "the names have changed: write the stubs anew with `python tests/test_front_door.py --write`"

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from clusters import scheduler_and_worker
 from joblib.parallel import get_active_backend
 
@@ -252,7 +253,7 @@ def test_no_scheduler_at_the_address_is_told_of():
         pass
 
 
-@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64])
+@every("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64])
 def test_a_server_that_is_no_scheduler_is_refused_in_a_sentence(reply):
     def serve():
         with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -136,7 +137,7 @@ def test_near_names_are_told(tmp_path):
     assert similar_files(tmp_path / "nowhere" / "articles.csv") == ""
 
 
-@pytest.mark.parametrize("name", ["spacy", "numpy", "scikit-learn"])
+@every("name", ["spacy", "numpy", "scikit-learn"])
 def test_the_version_of_a_library_is_that_of_its_metadata(name):
     assert installed_version(name) == version(name)
 

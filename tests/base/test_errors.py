@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import every
 
 ROOT = Path(__file__).parents[2]
 # What a remedy starts with: an imperative, a command, or what is allowed instead.
@@ -220,8 +221,8 @@ def test_an_error_names_a_remedy(looked_at):
     assert not [pair for pair in looked_at if not has_remedy(pair[1])]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_complete"),
+@every(
+    "text, is_complete",
     [
         ("No corpus {name}. Known corpora: {names}", True),
         ("{path} is missing: restore it", True),

@@ -125,7 +125,7 @@ def test_of_topics_of_one_size_the_first_counts_as_the_rarest():
     assert sorted(fold[:11].tolist()) == list(range(11))
 
 
-@pytest.mark.parametrize(("n_documents", "n_folds"), [(2, 3), (0, 1), (5, 6)])
+@every("n_documents, n_folds", [(2, 3), (0, 1), (5, 6)])
 def test_more_folds_than_documents_are_refused(n_documents, n_folds):
     message = f"{n_documents} different training documents cannot be split into {n_folds} folds"
     with pytest.raises(TextcatError, match=message):

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -65,9 +66,7 @@ def test_neither_library_is_imported_unless_the_user_gave_a_table_of_it():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize(
-    ("value", "is_one"), [(None, True), (float("nan"), True), (np.float32("nan"), True), ("", False), (0, False)]
-)
+@every("value, is_one", [(None, True), (float("nan"), True), (np.float32("nan"), True), ("", False), (0, False)])
 def test_none_and_nan_stand_for_no_value(value, is_one):
     assert is_missing(value) is is_one
 

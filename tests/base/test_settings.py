@@ -31,8 +31,8 @@ def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
     assert (parsed, type(parsed)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
-    ("text", "annotation", "wanted"),
+@every(
+    "text, annotation, wanted",
     [
         ("1", bool, "true or false"),
         ("true", int, "a whole number"),

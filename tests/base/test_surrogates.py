@@ -1,6 +1,6 @@
 """Texts that no encoding can hold: what each function makes of lone surrogates; it leaves other texts alone."""
 
-import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,8 +47,8 @@ def test_bytes_that_were_kept_as_surrogates_are_read_as_utf_8(data):
         assert decoded.encode("utf-8", "surrogateescape") == data  # two names never become one
 
 
-@pytest.mark.parametrize(
-    ("text", "escaped", "joined"),
+@every(
+    "text, escaped, joined",
     [
         ("\ud83d\ude00", "\\ud83d\\ude00", "\N{GRINNING FACE}"),
         ("\ude00\ud83d", "\\ude00\\ud83d", "\ufffd\ufffd"),

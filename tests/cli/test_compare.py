@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import every
 from evaluations import COMPARISON
 from printed_tables import printed, shown
 
@@ -203,7 +204,7 @@ def test_small_p_values_are_not_printed_as_zero():
     assert [printing.format_p_value(p) for p in (5e-25, 0.00012, 0.5, None)] == ["<.0001", ".0001", ".5000", "-"]
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+@every("form", ["text", "markdown", "latex"])
 def test_every_form_of_a_comparison_says_what_its_p_values_are(form):
     lines = printed(compare.show_comparison, COMPARISON, ["a", "b"], "news", form, per_topic=True)
     text = " ".join(" ".join(lines).split()).replace("\\", "")

@@ -432,9 +432,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
         open_corpus(own, settings=left_open._replace(id_field="nr"))
 
 
-@pytest.mark.parametrize(
-    "origin", [{}, {"path": "x"}, {"name_or_path": "newswire", "settings": {"speed": 1}}, {"settings": 3}]
-)
+@every("origin", [{}, {"path": "x"}, {"name_or_path": "newswire", "settings": {"speed": 1}}, {"settings": 3}])
 def test_an_origin_that_makes_no_sense_is_told(origin):
     with pytest.raises(TextcatError, match="does not say how to open the corpus"):
         reopen_corpus(origin)

@@ -32,8 +32,8 @@ def read(text, name):
     return read_descriptions(name, text.encode())
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
+@every(
+    "name, text",
     [
         ("topics.json", '{"wheat": "Wheat, and \\"flour\\"", "nat-gas": ""}'),
         ("topics.toml", 'wheat = "Wheat, and \\"flour\\""\nnat-gas = ""\n'),
@@ -73,8 +73,8 @@ def test_files_of_names_are_told_from_corpora(tmp_path, name, text, is_one):
     assert has_names(tmp_path / name) == is_one
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
+@every(
+    "name, text, sentence",
     [
         ("names.toml", 'corn = "maize"\nwheat = 1', "must have a text for each topic, and 'wheat' has 1: write such"),
         ("names.json", '{"wheat": ["flour"]}', r"must have a text for each topic, and 'wheat' has \['flour'\]"),

@@ -129,7 +129,7 @@ def test_a_test_part_that_cannot_be_made_is_refused(size):
         Corpus.from_documents("c", [document("a"), document("a", "test")]).split(0.5)
 
 
-@pytest.mark.parametrize("seed", [None, -1, 0.5, "1"])
+@every("seed", [None, -1, 0.5, "1"])
 def test_a_seed_that_gives_no_part_again_is_refused(seed):
     with pytest.raises(TextcatError, match="give a whole number, 0 or more"):
         Corpus.from_documents("c", [document("a")] * 4).split(2, seed=seed)
@@ -193,8 +193,8 @@ def test_twins_are_the_test_documents_that_repeat_a_training_document():
     assert not replace(parts, train=[]).twins.any()
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@every(
+    "text, shown",
     [
         ("gold  fell", "gold fell"),
         ("gold fell again", "gold fell…"),

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from cases import every
 from naive_duplicates import groups as naive_groups
 from naive_duplicates import sketch as naive_sketch
 
@@ -83,7 +84,7 @@ def misprinted(abstract):
     return " ".join(word[1:] if i % 50 == 7 else word for i, word in enumerate(abstract.split()))
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         str.upper,
@@ -103,7 +104,7 @@ def test_works_that_share_half_of_their_words_have_not_nearly_the_same_words():
     assert nearly_alike(texts).tolist() == [*range(100)]
 
 
-@pytest.mark.parametrize(("change", "least"), [(str.upper, 200), (cut, 190), (reworded, 180), (misread, 140)])
+@every("change, least", [(str.upper, 200), (cut, 190), (reworded, 180), (misread, 140)])
 def test_planted_duplicates_are_found_and_nothing_else(change, least):
     texts = [article(i) for i in range(200)]
     found = find_groups(zoned(texts + [change(text) for text in texts]))

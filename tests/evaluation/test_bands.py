@@ -58,7 +58,7 @@ def test_a_band_that_cannot_be_understood_is_refused_with_the_forms_there_are(sp
         choose_bands(TOPICS, SIZES, spec)
 
 
-@pytest.mark.parametrize("spec", ["grain=", "=rye", "grain=,"])
+@every("spec", ["grain=", "=rye", "grain=,"])
 def test_a_listed_band_needs_a_name_and_topics(spec):
     with pytest.raises(TextcatError, match="lacks its name or its topics"):
         choose_bands(TOPICS, SIZES, spec)

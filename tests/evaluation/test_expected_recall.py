@@ -1,7 +1,7 @@
 """The recall that is expected of a document's tags tells documents whose tags are complete from others."""
 
 import numpy as np
-import pytest
+from cases import every
 from sklearn.linear_model import Ridge
 
 from textcat.evaluation.expected_recall import N_WEIGHTS, ExpectedRecall, features_of
@@ -73,7 +73,7 @@ def test_a_document_whose_topic_has_no_score_is_left_out():
     np.testing.assert_array_equal(fitted.weights, others.weights)
 
 
-@pytest.mark.parametrize(("n_documents", "n_labelled"), [(49, 8), (500, 4), (500, 1), (0, 8)])
+@every("n_documents, n_labelled", [(49, 8), (500, 4), (500, 1), (0, 8)])
 def test_without_enough_documents_the_probabilities_alone_tell_the_recall(n_documents, n_labelled):
     """Too few are 49, or those that were labelled for half of the topics or fewer."""
     sample = [part[drawn(7, 600)[3].any(axis=1)][:n_documents] for part in drawn(7, 600)]

@@ -3,6 +3,7 @@
 import naive_promises
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
@@ -233,8 +234,8 @@ def test_promises_survive_as_a_table_and_by_topics():
             Promises.from_table(table, 5)
 
 
-@pytest.mark.parametrize(
-    ("documents", "right", "verdict"),
+@every(
+    "documents, right, verdict",
     [(0, 0, "not tested"), (10, 9, "kept"), (10, 8, "below, by chance"), (100, 70, "broken")],
 )
 def test_a_verdict_tells_chance_from_a_broken_promise(documents, right, verdict):
@@ -256,8 +257,8 @@ def test_promises_are_checked_on_documents_with_known_topics():
     ]
 
 
-@pytest.mark.parametrize(
-    ("missed", "scale", "verdict"),
+@every(
+    "missed, scale, verdict",
     [(0.2, 1, "kept"), (0.15, 1, "below, by chance"), (0.1, 100, "broken"), (0.15, 0, "not tested")],
 )
 def test_a_promise_of_missed_topics_is_checked_as_a_sample_recall(missed, scale, verdict):
@@ -274,7 +275,7 @@ def test_a_promise_of_missed_topics_is_checked_as_a_sample_recall(missed, scale,
     assert CheckedPromise.from_dict({**vars(checked), "interval": list(checked.interval)}) == checked
 
 
-@pytest.mark.parametrize(("share", "of_mapie"), [(0.05, 0.059), (0.1, 0.092), (0.3, 0.245)])
+@every("share, of_mapie", [(0.05, 0.059), (0.1, 0.092), (0.3, 0.245)])
 def test_missed_topics_are_limited_at_the_threshold_that_mapie_finds(share, of_mapie):
     """MAPIE 1.6.0, `MultiLabelClassificationController(…, risk="recall", method="crc")`, on a grid of thousandths."""
     rng = np.random.default_rng(0)

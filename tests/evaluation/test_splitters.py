@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -141,7 +142,7 @@ def test_what_cannot_be_split_is_said():
             next(splitter.split(np.zeros((4, 1)), labels, groups))
 
 
-@pytest.mark.parametrize("kind", [list, tuple, set])
+@every("kind", [list, tuple, set])
 def test_lists_of_labels_are_shared_out_as_their_indicator(kind):
     Y = np.random.default_rng(0).integers(0, 2, (40, 5))
     lists = [kind(f"label {column}" for column in np.flatnonzero(row)) for row in Y]

@@ -39,7 +39,7 @@ def stored_counts(settings=FEATURES[1]):
     )
 
 
-@pytest.mark.parametrize("settings", FEATURES)
+@every("settings", FEATURES)
 def test_counts_come_back_from_the_arrays_of_a_file(settings):
     counts = stored_counts(settings)
     read = StoredCounts.from_arrays(counts.zones, counts.counts.terms, counts.arrays())
@@ -49,7 +49,7 @@ def test_counts_come_back_from_the_arrays_of_a_file(settings):
         assert array.dtype == smallest_type(array).dtype
 
 
-@pytest.mark.parametrize("settings", FEATURES)
+@every("settings", FEATURES)
 def test_rows_of_stored_counts_are_rows_of_the_documents(settings):
     words = ["ash", "birch", "cedar", "elm"]
     documents = [Document(str(i), {"title": words[i % 4], "body": " ".join(words[i % 3 :])}) for i in range(9)]

@@ -6,6 +6,7 @@ import unicodedata
 import naive_features as naive
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -131,7 +132,7 @@ def test_a_setting_reads_texts_as_they_are():
     assert Tokens("es").tokenize(decomposed) == ["blé"]
 
 
-@pytest.mark.parametrize("form", ["NFC", "nfd", "", "nfkc"])
+@every("form", ["NFC", "nfd", "", "nfkc"])
 def test_another_form_is_refused(form):
     with pytest.raises(TextcatError, match=r"normal_form is .*: give 'nfc' or 'none'"):
         read_recipe("default").with_settings([f"tokens.normal_form={form!r}"])

@@ -207,15 +207,13 @@ def test_ngrams_with_other_characters_count_where_runs_are_a_good_part_of_a_text
     assert tokens.count_terms([mostly_words]).terms == of_runs.count_terms([mostly_words]).terms
 
 
-@pytest.mark.parametrize("text", ["ราคา ข้าว 2565 (ไทย)", "ລາວ 2023, ວຽງຈັນ", "မြန်မာ (2021) ရန်ကုန်", "ភ្នំពេញ 2020"])
+@every("text", ["ราคา ข้าว 2565 (ไทย)", "ລາວ 2023, ວຽງຈັນ", "မြန်မာ (2021) ရန်ကုန်", "ភ្នំពេញ 2020"])
 def test_ngrams_cross_no_edge_where_spaces_divide_phrases(text):
     tokens, of_runs = Tokens("th", alphabetic=False), Tokens("th", alphabetic=False, segmenter="runs")
     assert tokens.count_terms([text]).terms == of_runs.count_terms([text]).terms
 
 
-@pytest.mark.parametrize(
-    "text", ["\U00040000A", "石油\U00040041", "\U0005ffff 中", "é\U0004e2d0ng", "油\U00040020\ud800"]
-)
+@every("text", ["\U00040000A", "石油\U00040041", "\U0005ffff 中", "é\U0004e2d0ng", "油\U00040020\ud800"])
 def test_an_unassigned_character_that_looks_like_a_stand_in_is_read_as_unknown(text):
     tokens, read = Tokens(alphabetic=False), "".join("\ufffd" if "\U00040000" <= c < "\U00060000" else c for c in text)
     assert tokens.as_read(text) == read
@@ -224,8 +222,8 @@ def test_an_unassigned_character_that_looks_like_a_stand_in_is_read_as_unknown(t
     assert tokens.locate_tokens([text]) == tokens.locate_tokens([read])
 
 
-@pytest.mark.parametrize(
-    ("title", "name"),
+@every(
+    "title, name",
     [
         ("08年考研复试 (组图) NBA", "few-documents"),
         ("東京で大雨のニュース、2021年", "few-short-texts"),

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import every
 from sklearn.exceptions import NotFittedError
 from zoned_texts import (
     NEW,
@@ -38,7 +39,7 @@ def test_rows_do_not_depend_on_the_block(monkeypatch):
     assert transformer.transform([]).shape == (0, whole.shape[1])
 
 
-@pytest.mark.parametrize("more", [{}, {"weighting": "bm25", "ngrams": 2}, {"ngrams": 3, "chars": 4}])
+@every("more", [{}, {"weighting": "bm25", "ngrams": 2}, {"ngrams": 3, "chars": 4}])
 def test_a_restored_transformer_gives_the_same_rows(more):
     how = {"zones": {"title": 2, "body": 1}, "zone_terms": True, **more}
     fitted = TfIdf(TOKENS, **how).fit(TRAIN)
@@ -49,7 +50,7 @@ def test_a_restored_transformer_gives_the_same_rows(more):
     assert restored.n_documents_ == len(TRAIN)
 
 
-@pytest.mark.parametrize("terms", [["oil"], [], ["corn", "oil", "wheat"]])
+@every("terms", [["oil"], [], ["corn", "oil", "wheat"]])
 def test_what_does_not_fit_together_is_not_restored(terms):
     with pytest.raises(TextcatError, match="2 idf do not fit the"):
         TfIdf.restore(terms, np.ones(2), 9)

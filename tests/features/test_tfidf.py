@@ -119,7 +119,7 @@ def test_default_output_may_be_set():
     assert transformer.fit_transform(TRAIN).shape[0] == len(TRAIN)
 
 
-@pytest.mark.parametrize("method", ["fit", "fit_transform", "transform"])
+@every("method", ["fit", "fit_transform", "transform"])
 def test_a_single_string_is_refused_as_scikit_learn_refuses_it(method):
     transformer = TfIdf(TOKENS).fit(TRAIN)
     with pytest.raises(ValueError, match=r"^Iterable over raw text documents expected, string object received\.$"):

@@ -88,7 +88,7 @@ def test_a_precomputed_kernel_is_taken_as_it_stands_and_not_copied():
     assert rows.capacity == rows.n_blocks == 3
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float16, bool])
+@every("dtype", [np.int64, np.float16, bool])
 def test_other_number_types_become_float64(dtype):
     assert KernelRows((some_rows() * 9).astype(dtype)).dtype == np.float64
     assert KernelRows(sp.csr_array((some_rows() * 9).astype(np.int64))).dtype == np.float64

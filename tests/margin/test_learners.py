@@ -582,15 +582,14 @@ def test_a_warm_start_goes_on_where_the_last_call_ended():
     assert learner.coef_.tolist() == whole.coef_.tolist()
 
 
-@pytest.mark.parametrize(
-    ("X", "Y"),
+@every(
+    "X, Y",
     [
         (rows(n_rows=50), indicator(n_rows=50)),
         (rows(n_features=20), indicator()),
         (rows(dtype=np.float32), indicator()),
         (rows(), indicator(n_topics=5)),
     ],
-    ids=["fewer documents", "fewer features", "another number type", "fewer topics"],
 )
 def test_a_warm_start_on_data_of_another_shape_starts_from_zero(X, Y):
     learner = PAUM(warm_start=True).fit(rows(), indicator())

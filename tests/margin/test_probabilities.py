@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.calibration import _SigmoidCalibration
@@ -45,7 +46,7 @@ def test_the_curves_are_platts_on_the_scores_of_rankers_trained_without_each_fol
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@every("learner", LEARNERS)
 def test_probabilities_change_neither_scores_nor_predictions(learner):
     X, y = two_classes()
     plain, fitted = clone(learner).fit(X, y), clone(learner).set_params(probability=True).fit(X, y)

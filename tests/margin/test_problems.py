@@ -39,7 +39,7 @@ class MyRule(PAUM):
         """Keep the family's own from checking."""
 
 
-@pytest.mark.parametrize("rule", [learners.PAUM(1, 5), MyRule(), PAUM, "paum", None])
+@every("rule", [learners.PAUM(1, 5), MyRule(), PAUM, "paum", None])
 def test_what_is_not_a_rule_is_refused(rule):
     with pytest.raises(TypeError, match=r"rule must be a rule of textcat.margin.rules, such as rules.PAUM\(.* got a "):
         Problem(np.array([0], np.int32), rule)

@@ -220,7 +220,7 @@ def test_hundreds_of_problems_are_dealt_into_small_blocks_and_come_back_in_order
     assert bits(solve(X, problems, n_jobs=2)) == bits(solve(X, problems, n_jobs=1, lanes=7))
 
 
-@pytest.mark.parametrize("rule", [PA(), PAUM(-1, 5), ROMMA(0.1)], ids=repr)
+@every("rule", [PA(), PAUM(-1, 5), ROMMA(0.1)])
 def test_leaving_rows_out_is_training_without_them(rule):
     X = some_rows()
     labels = np.random.default_rng(0).choice([1, -1, 0], X.shape[0])
@@ -289,7 +289,7 @@ def solve_weights(X, problems):
     return np.array([solution.weights for solution in solve(X, problems)])
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 1), ("loky", 2)])
+@every("backend, n_jobs", [("threading", 1), ("threading", 2), ("loky", 1), ("loky", 2)])
 def test_progress_counts_every_problem_once(backend, n_jobs):
     X, problems = some_rows(), some_problems()
     counted = []
@@ -306,7 +306,7 @@ def test_an_error_in_the_progress_callback_reaches_the_caller():
         solve(some_rows(), some_problems(), n_jobs=2, progress=fail)
 
 
-@pytest.mark.parametrize(("name", "shares"), [("threading", True), ("loky", False), ("sequential", True)])
+@every("name, shares", [("threading", True), ("loky", False), ("sequential", True)])
 def test_joblib_tells_which_backend_is_chosen_and_whether_it_shares_memory(name, shares):
     with joblib.parallel_config(backend=name, n_jobs=2):
         backend, n_jobs = get_active_backend(prefer="threads")
@@ -406,7 +406,7 @@ def test_lanes_that_a_block_does_not_have_are_refused(lanes):
         solve(some_rows(), [], lanes=lanes)
 
 
-@pytest.mark.parametrize("out", [np.empty((2, 40)), np.empty((1, 40), np.float32), np.empty((1, 80))[:, ::2]])
+@every("out", [np.empty((2, 40)), np.empty((1, 40), np.float32), np.empty((1, 80))[:, ::2]])
 def test_an_out_that_does_not_fit_is_refused(out):
     with pytest.raises(ValueError, match="out must be C-contiguous float64 of shape"):
         solve(some_rows(), [Problem(np.array([1], np.int32), PA())], out=out)

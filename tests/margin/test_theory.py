@@ -6,6 +6,7 @@ from math import inf, isfinite, log, sqrt
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, nnls
@@ -112,8 +113,8 @@ def test_the_margin_of_a_sample_is_at_least_what_it_was_made_with(sample, rho):
     assert Space(sample, rho, 0.0).gamma_d >= known * (1 - ROUNDING)
 
 
-@pytest.mark.parametrize(
-    ("rows", "gamma_d"),
+@every(
+    "rows, gamma_d",
     [([[3, 4]], 5), ([[1, 0], [0, 1]], sqrt(0.5)), ([[2, 1], [2, -3], [5, 0]], 2), (np.eye(7), 1 / sqrt(7))],
 )
 def test_the_largest_directional_margin_is_found_where_it_is_known(rows, gamma_d):

@@ -334,8 +334,8 @@ def test_rules_that_cannot_be_followed_are_refused_in_a_sentence(text, message):
         Rules.parse(text, TOPICS)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@every(
+    "text, message",
     [
         ("parents = true\nnarrowest_only = true", "parents, which adds .* and narrowest_only, which takes them away"),
         ("narrowest_only = true\nadds = { a = ['c'] }", "add 'c' to 'a', and narrowest_only takes it away"),

@@ -310,9 +310,7 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     assert textcat.load(textcat.save(thin, tmp_path / "model")).tag(corpus.test) == dense.tag(corpus.test)
 
 
-@pytest.mark.parametrize(
-    ("n_topics", "n_entries", "kept"), [(999, 0, False), (1000, 0, True), (1000, 24_000, True), (1000, 26_000, False)]
-)
+@every("n_topics, n_entries, kept", [(999, 0, False), (1000, 0, True), (1000, 24_000, True), (1000, 26_000, False)])
 def test_weights_are_kept_sparse_by_the_number_of_topics_and_the_share_of_memory(n_topics, n_entries, kept):
     """Of 200 features; the zeros of 1,000 topics may be left out up to an eighth of all weights, less their starts."""
     empty = np.empty(0, np.int32)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import naive_features
 import numpy as np
 import pytest
+from cases import every
 from scipy import sparse
 
 import textcat
@@ -30,7 +31,7 @@ def test_scores_are_those_of_the_learner_on_the_rows(corpus, tagger):
     assert tagger.scores(corpus.test).dtype == np.float32
 
 
-@pytest.mark.parametrize("n_topics", [1, 7, 16, 90, 103])
+@every("n_topics", [1, 7, 16, 90, 103])
 def test_the_product_is_that_of_plain_python_to_the_bit(n_topics):
     rng = np.random.default_rng(n_topics)
     X = rng.normal(size=(6, 40)).astype(np.float32) * (rng.random((6, 40)) < 0.3)

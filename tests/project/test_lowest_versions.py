@@ -1,6 +1,6 @@
 """Each requirement has one lower bound, and a wheel is tried with these versions."""
 
-import pytest
+from cases import every
 from lowest_versions import lowest_versions
 
 USERS = [
@@ -25,6 +25,6 @@ def test_each_requirement_has_one_lower_bound():
     assert {"numpy", "scipy", "typer", "lxml", "fastapi"} <= {*lowest}
 
 
-@pytest.mark.parametrize("package", ["scipy", "typer", "spacy"])
+@every("package", ["scipy", "typer", "spacy"])
 def test_a_package_of_its_lowest_version_is_asked_for_by_its_exact_number(package):
     assert lowest_versions([])[package][0].isdigit()

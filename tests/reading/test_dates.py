@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta, timezone
 
-import pytest
 from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +51,7 @@ def test_what_is_no_date_that_is_known_stays_as_it_is(text):
     assert iso_date(text) == text
 
 
-@pytest.mark.parametrize("text", ["2024-01-01T10:00:00+99:99", "2024-01-01T10:00+2400", "2024-01-01T10:00:61Z"])
+@every("text", ["2024-01-01T10:00:00+99:99", "2024-01-01T10:00+2400", "2024-01-01T10:00:61Z"])
 def test_an_impossible_zone_or_second_is_no_time(text):
     assert (moment(text), time_of(text), day_of(text), month_of(text)) == (None, None, "", "")
 

@@ -78,7 +78,7 @@ def test_a_value_stands_for_topics(value, topics):
     assert labels_in(value, "kinds").labelled_for is None
 
 
-@pytest.mark.parametrize("value", [{"corn": 1.0, "rye": 0.0}, {"corn": True, "rye": False}, "{'corn': .8, 'rye': .3}"])
+@every("value", [{"corn": 1.0, "rye": 0.0}, {"corn": True, "rye": False}, "{'corn': .8, 'rye': .3}"])
 def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(value):
     assert labels_in(value, "cats") == (("corn",), ("corn", "rye"))
 

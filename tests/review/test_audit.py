@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from cases import every
 from scipy.stats import binomtest
 
 from textcat.corpus.corrections import PLACE, Correction
@@ -66,7 +67,7 @@ def test_most_people_decide_whether_an_audited_tag_is_right():
         assert (overall.judged, overall.right) == (1, 1)
 
 
-@pytest.mark.parametrize(("right", "judged"), [(0, 3), (3, 3), (17, 20)])
+@every("right, judged", [(0, 3), (3, 3), (17, 20)])
 def test_intervals_are_those_of_scipy(right, judged):
     made = [correction(number, "", {"a": number < right}, ("a",)) for number in range(judged)]
     row = audit_rows(made, tags(dict.fromkeys(range(judged), "a")))[0]

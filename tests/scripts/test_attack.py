@@ -10,6 +10,7 @@ import attacks.__main__ as attack
 import pytest
 from attacks import clients, commands, running, server, teaching
 from attacks.commands import Ended
+from cases import every
 
 
 @pytest.fixture
@@ -51,8 +52,8 @@ def test_each_kind_has_trials(kind):
     assert callable(module.trials)
 
 
-@pytest.mark.parametrize(
-    ("code", "err", "clean", "refused"),
+@every(
+    "code, err, clean, refused",
     [
         (0, "", True, False),
         (1, "textcat: No model here: train one.\n", True, True),

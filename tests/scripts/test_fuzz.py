@@ -88,8 +88,8 @@ def test_changed_inputs_are_read_or_refused(name):
 # --- what fuzzing has found ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
+@every(
+    "name, data",
     [
         ("jsonl", b'\r\x00{"text": "a"}\r{"text": "b"}'),  # carriage returns alone end lines
         ("docx", b"-/\x01\x00\x00\x00:\x00\xd0>\x11\xe0"),  # bytes of a file of Word are in no encoding

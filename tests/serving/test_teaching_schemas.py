@@ -77,7 +77,7 @@ def test_the_recall_to_reach_lies_between_0_and_1(target):
         assert refused_places(s.ProgressQuery, {"topic": "a", "target": target}) == {"target"}
 
 
-@pytest.mark.parametrize("confidence", [0.49, 1, math.nan])
+@every("confidence", [0.49, 1, math.nan])
 def test_a_confidence_of_less_than_a_half_or_of_certainty_is_refused(confidence):
     assert refused_places(s.ProgressQuery, {"topic": "a", "confidence": confidence}) == {"confidence"}
 

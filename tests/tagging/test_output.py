@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 
 import pytest
+from cases import every
 from hypothesis import given
 from tagged_files import DATES, documents, file_of
 
@@ -224,8 +225,8 @@ def test_a_row_per_document_has_its_topics_in_one_cell():
     assert cells(with_status, per_document=True)[1][-2] == "review; "
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
+@every(
+    "settings, told",
     [
         ({"to": "csv", "keep_fields": ("score",)}, "'score' cannot be kept"),
         ({"keep_fields": ("title", "*")}, "name them in place of"),

@@ -18,7 +18,7 @@ from textcat.tagging.stream import tag_to_stream
 from textcat.tagging.write_back import write_back
 
 
-@pytest.mark.parametrize("text", ["5", "0", "0%", "2.5%", "100%"])
+@every("text", ["5", "0", "0%", "2.5%", "100%"])
 def test_a_limit_is_printed_as_it_was_given(text):
     assert str(RejectionLimit.parse(text)) == text
 

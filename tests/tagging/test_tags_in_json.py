@@ -44,7 +44,7 @@ def test_an_item_of_the_first_versions_has_the_creator_as_the_relation(more):
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     "more",
     [
         {"$standard": {"version": "1.5"}},
@@ -68,7 +68,7 @@ def test_an_item_of_version_1_5_has_the_creator(more):
     ]
 
 
-@pytest.mark.parametrize("more", [{}, {"standard": {"version": "3.1"}}, {"subjects": []}])
+@every("more", [{}, {"standard": {"version": "3.1"}}, {"subjects": []}])
 def test_an_item_of_a_later_version_has_subjects(more):
     assert tagged(SECOND | more)["subjects"] == [
         {"name": "corn & <wheat>", "uri": f"{IPTC}20000225", "creator": CREATOR, "relevance": 100, "confidence": 87},
@@ -78,13 +78,13 @@ def test_an_item_of_a_later_version_has_subjects(more):
     assert "creator" not in tagged(SECOND | {"standard": {"version": "2.0"}})["subjects"][0]
 
 
-@pytest.mark.parametrize("item", [FIRST, SECOND, SECOND | {"standard": {"version": "2.0"}}])
+@every("item", [FIRST, SECOND, SECOND | {"standard": {"version": "2.0"}}])
 def test_our_tags_are_read_again_as_topics(item):
     assert topics_of(json.dumps(tagged(item)).encode()) == TOPICS
 
 
-@pytest.mark.parametrize(
-    ("how", "expected"),
+@every(
+    "how, expected",
     [
         ({}, ', "subjects": [{"uri": "'),
         ({"indent": 2}, ',\n  "subjects": [\n    {"uri": "'),
@@ -167,8 +167,8 @@ def test_our_subjects_are_replaced_and_others_never_touched(subjects, indent, fi
     assert json.loads(changed(again, edits_of_ninjs(again, [], CREATOR)))["subjects"] == kept
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(("item", "name"), [(FIRST, "subject"), (SECOND, "subjects")])
+@every("indent", [None, 2])
+@every("item, name", [(FIRST, "subject"), (SECOND, "subjects")])
 def test_no_subjects_may_be_written_as_null(item, name, indent):
     for members in ({name: None, **item}, {**item, name: None}):
         expected = tagged(item, indent=indent)[name]

@@ -27,7 +27,7 @@ def test_highest_and_uncertain():
     assert choose(SCORES, OPEN, 0, "uncertain", (0, "t")) == (1, Reason.UNCERTAIN)
 
 
-@pytest.mark.parametrize("strategy", ["highest", "uncertain", "mixture", "highest:0.5", "mixture:1"])
+@every("strategy", ["highest", "uncertain", "mixture", "highest:0.5", "mixture:1"])
 def test_none_is_chosen_when_none_is_open(strategy):
     assert choose(SCORES, NONE, 3, strategy, (0,)) is None
     assert choose(SCORES[:0], NONE[:0], 3, strategy, (0,)) is None

@@ -6,6 +6,7 @@ import naive_ranking as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
@@ -41,7 +42,7 @@ def same(a, b):
     assert (a.bias, a.background) == (b.bias, b.background)
 
 
-@pytest.mark.parametrize("bias", [0.0, 1.0, 0.5])
+@every("bias", [0.0, 1.0, 0.5])
 def test_the_weights_are_to_the_bit_what_the_naive_twin_finds(bias):
     rows = rows_like_text(60)
     positions, labels = judged(60, 40)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -133,8 +134,8 @@ def test_nothing_found_is_no_reason_to_stop():
         assert of.low == 0
 
 
-@pytest.mark.parametrize(
-    ("rule", "target", "confidence", "said"),
+@every(
+    "rule, target, confidence, said",
     [
         ("fifty in a row", 0.95, 0.95, "No stopping rule 'fifty in a row'"),
         ("learned", 1.0, 0.95, "a recall of 1.0"),

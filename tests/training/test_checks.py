@@ -18,13 +18,13 @@ def warn_of_topics(topics):
     warn_of_corpus(Corpus("c", [], [], tuple(topics)), PAUM)
 
 
-@pytest.mark.parametrize("topics", [["a;b", "b;c", "a;c"], ["x,y", "x, z", "y,z", "x"], ["a|b", "b|a"]])
+@every("topics", [["a;b", "b;c", "a;c"], ["x,y", "x, z", "y,z", "x"], ["a|b", "b|a"]])
 def test_topics_that_look_like_lists_are_told_with_the_option(topics):
     with pytest.warns(UserWarning, match="--topics-separator"):
         warn_of_topics(topics)
 
 
-@pytest.mark.parametrize(
+@every(
     "topics",
     [["corn", "wheat"], ["a;b"], ["Art, Modern", "Art, Roman", "Law, Greek"], ["a;b", *map(str, range(20))], []],
 )
@@ -40,7 +40,7 @@ def test_training_tells_it():
         textcat.train(records, "paum")
 
 
-@pytest.mark.parametrize("name", ["nan", "None", "N/A", "<NA>"])
+@every("name", ["nan", "None", "N/A", "<NA>"])
 def test_a_topic_called_like_a_missing_value_is_told(name):
     records = [{"text": "tin", "topics": ["tin"]}, {"text": "gold", "topics": [name]}] * 3
     with pytest.warns(
@@ -139,7 +139,7 @@ def test_records_with_lone_surrogates_are_trained_on_and_saved(tmp_path, keep_su
         assert {*loaded.support.ids} <= {"a \ufffd", "b \ufffd"}
 
 
-@pytest.mark.parametrize(("n_repeats", "warns"), [(4, False), (14, False), (15, True), (30, True)])
+@every("n_repeats, warns", [(4, False), (14, False), (15, True), (30, True)])
 def test_documents_that_repeat_others_are_told(n_repeats, warns):
     words = [" ".join(f"word{i * 20 + j}" for j in range(20)) for i in range(60)]
     train = [Document(f"d{i}", {"body": text}, ("a",) if i % 2 else ("b",)) for i, text in enumerate(words)]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -128,8 +129,8 @@ def test_what_cannot_be_read_is_told_and_left_out(tmp_path, caplog):
     assert "texts.jsonl" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("names", "texts", "sentence"),
+@every(
+    "names, texts, sentence",
     [
         ({}, TEXTS, "No topic is named"),
         (NAMES, [], "There is no unlabelled document"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every
 from manifests import rewrite
 
 import textcat
@@ -287,8 +288,8 @@ def test_what_cannot_be_promised_is_told_with_the_remedy(newswire, settings, mes
         textcat.train(newswire, textcat.read_recipe("default").with_settings(settings))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@every(
+    "settings, message",
     [
         (["promise.precision=0.9"], "'(tin|oil|gold)' has enough documents, 100, but .* wrong too often.*documents.$"),
         (["promise.precision=0.99", "promise.recall=.99"], "takes at least 230 documents .* has 100.*small_topics"),
@@ -312,7 +313,7 @@ def test_without_any_promise_the_cause_is_told(settings, message):
         textcat.train(Corpus.from_documents("noise", documents), recipe)
 
 
-@pytest.mark.parametrize("settings", ["promise.precision=0.5", "promise.recall=0.5", "promise.missed=0.1"])
+@every("settings", ["promise.precision=0.5", "promise.recall=0.5", "promise.missed=0.1"])
 def test_nothing_is_promised_by_fewer_documents_than_there_are_folds(settings):
     records = [{"text": f"{topic}wood {topic}grove", "topics": topic} for topic in ("ash", "birch", "cedar", "elm")]
     with pytest.raises(TextcatError, match=r"too small for promises: it has 4 training documents, and at least 5 are"):

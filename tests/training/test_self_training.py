@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -132,8 +133,8 @@ def test_the_result_does_not_depend_on_jobs(tagger, labelled, unlabelled, recipe
     np.testing.assert_array_equal(by_two.decisions.thresholds, tagger.decisions.thresholds)
 
 
-@pytest.mark.parametrize(
-    ("corpus", "texts", "sentence"),
+@every(
+    "corpus, texts, sentence",
     [
         (Corpus.from_documents("few", documents(8, 0)), [WORDS[0]], "8 documents with a topic are too few"),
         (WITH_ONE_LABELLED, [WORDS[0]], "1 documents with a topic are too few"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every
 from sklearn.exceptions import ConvergenceWarning
 
 import textcat
@@ -267,7 +268,7 @@ UNSPACED = {
 }
 
 
-@pytest.mark.parametrize("lang", UNSPACED)
+@every("lang", UNSPACED)
 def test_a_language_without_spaces_is_warned_of_if_it_is_left_to_a_language_with_spaces(lang):
     topics = [("weather",), ("weather",), ("money",), ("money",)]
     documents = [

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import every
 from scipy import integrate
 
 from textcat.base.sigmoid import expit
@@ -158,7 +159,7 @@ def test_a_sample_is_most_likely_under_the_estimator_that_is_right():
         assert best in evidence
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+@every("share", [0.3, 0.6, 1.0])
 def test_a_sample_that_contradicts_the_scores_is_believed(share):
     """Documents without evidence have the topic, which scores alone deny."""
     held_out, chance = held_out_of(prior=0.05), np.random.default_rng(3)

@@ -78,7 +78,7 @@ def test_words_are_joined_as_the_file_says(words, expected):
     assert text(alto(words)) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     "order",
     [
         '<OrderedGroup ID="g"><ElementRef ID="r1" REF="B2"/><ElementRef ID="r2" REF="B1"/></OrderedGroup>',
@@ -125,8 +125,8 @@ def test_a_page_is_read_as_an_uploaded_file():
     assert text_of_file("1.xml", alto()) == text_of_file("", alto()) == {"body": "Tin rose\nDie Erzgrube schloss."}
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
+@every(
+    "data, said",
     [
         (alto()[:-20], "well-formed"),
         (alto().replace(b"<alto", DECLARED + b"<alto").replace(b'"Tin"', b'"&a;"'), "well-formed"),

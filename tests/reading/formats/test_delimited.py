@@ -196,8 +196,8 @@ def test_a_line_with_an_unclosed_quote_costs_itself_alone_however_long_it_is(pla
         assert found[1].length == len(bad), n
 
 
-@pytest.mark.parametrize(
-    ("head", "reason"),
+@every(
+    "head, reason",
     [
         (
             b"id,body2",

@@ -86,7 +86,7 @@ def test_of_html_what_is_shown_is_read(html, text):
     assert " ".join(record.zones["body"].split()) == text
 
 
-@pytest.mark.parametrize("name", ['property="article:published_time"', 'name="Date"', 'itemprop="datePublished"'])
+@every("name", ['property="article:published_time"', 'name="Date"', 'itemprop="datePublished"'])
 def test_a_page_has_the_date_of_its_publication(name, place):
     (record,) = place("html", f'<html><head><meta {name} content="2024-05-01T10:15:00+0200"><body>Tin'.encode())
     assert record.date == "2024-05-01T10:15:00+02:00"

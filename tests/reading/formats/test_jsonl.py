@@ -46,8 +46,8 @@ def test_a_text_is_a_body_and_zones_are_as_they_stand():
     assert parse('{"zones": {"abstract": "Tin", "body": "rose."}}')[0].zones == {"abstract": "Tin", "body": "rose."}
 
 
-@pytest.mark.parametrize(
-    ("topics", "names"),
+@every(
+    "topics, names",
     [
         ("18446744073709551617", ("18446744073709551617",)),
         ('["tin", -9223372036854775809]', ("tin", "-9223372036854775809")),
@@ -75,8 +75,8 @@ def test_what_a_line_does_not_say_is_by_default():
     assert parse('\ufeff{"text": "Tin", "topics": null}')[0].topics == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
+@every(
+    "name, part",
     [
         ("train.jsonl", ""),
         ("news-test.jsonl", ""),
@@ -338,7 +338,7 @@ def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_o
             assert [batch[:-1] for batch in rest] == [batch[:-1] for batch in batches[n:]]
 
 
-@pytest.mark.parametrize("text", ["tin } ", 'tin "{ ', "tin \\", '\\"}, {"', "tin"])
+@every("text", ["tin } ", 'tin "{ ', "tin \\", '\\"}, {"', "tin"])
 def test_an_object_of_an_array_that_is_too_long_is_passed_over_and_counted_once(place, text):
     long = json.dumps({"text": text * 20_000, "further": {"a": ["}"]}})
     data = f'[{{"text": "Tin"}},\n{long},\n{{"text": "Gold"}}]'.encode()
@@ -431,7 +431,7 @@ def test_an_object_that_is_cut_off_costs_no_object_on_a_later_line(place, block,
         assert outcome(found) == [i if i != damaged + 1 else -i for i in range(1, 7)]
 
 
-@pytest.mark.parametrize("block", [1, 100, 1 << 20])
+@every("block", [1, 100, 1 << 20])
 def test_objects_inside_an_object_may_begin_at_the_start_of_a_line(place, block):
     one = '{"text": "Tin",\n"x": [\n{"y": "[{\\"z\\n{"},\n{"y": 2}\n, 3,\n{}], "z":\n{"y": [\n{}\n]\n}\n}'
     assert json.loads(one)

@@ -81,8 +81,8 @@ def test_a_message_gives_what_a_reader_sees(mail, zones):
     assert parsed("mbox", FROM + mail)[0].zones == zones
 
 
-@pytest.mark.parametrize(
-    ("mail", "reason"),
+@every(
+    "mail, reason",
     [
         (
             FROM + b"Subject: " + b"Tin " * 20_000 + b"\n\nx",

@@ -6,7 +6,6 @@ import sys
 
 import pyarrow
 import pyarrow.parquet
-import pytest
 from cases import every
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -35,7 +34,7 @@ def test_rows_are_documents_and_a_null_is_rejected(place):
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     "kind",
     [
         pyarrow.large_string(),
@@ -68,8 +67,8 @@ def test_texts_that_are_no_utf8_are_rejected_alone(place):
     assert place("parquet", written(pyarrow.table({"text": column})), encoding="latin-1")[0].zones == {"body": "Té"}
 
 
-@pytest.mark.parametrize(
-    ("table", "reason"),
+@every(
+    "table, reason",
     [
         (
             {"id": ["1"], "note": ["Tin"]},
@@ -167,9 +166,7 @@ def test_a_time_that_python_cannot_hold_is_read_as_text(place, date):
     assert iso_date(record.fields["date"]) == date
 
 
-@pytest.mark.parametrize(
-    "kind", [pyarrow.date32(), *(pyarrow.timestamp(*how) for how in (["ms"], ["us"], ["us", "UTC"]))]
-)
+@every("kind", [pyarrow.date32(), *(pyarrow.timestamp(*how) for how in (["ms"], ["us"], ["us", "UTC"]))])
 def test_a_time_that_arrow_cannot_write_either_is_null(place, kind):
     value = 10**9 if kind == pyarrow.date32() else 9 * 10**18
     (record,) = place("parquet", dated([value], kind), fields=("date", "dates"))

@@ -247,7 +247,7 @@ def test_without_a_test_range_the_other_stories_are_unused():
     assert [parse(story(i, "1996-08-20"), train="1 to 2").split for i in (2, 3)] == ["train", "unused"]
 
 
-@pytest.mark.parametrize("text", ["1996-08-26", "1996-08-26 to 26150", "august", "2286-26150"])
+@every("text", ["1996-08-26", "1996-08-26 to 26150", "august", "2286-26150"])
 def test_what_is_no_range_is_told(text):
     with pytest.raises(TextcatError, match=f"'{text}' is not a range of stories: write '1996-08-26 to 1996-09-01' or"):
         parse(STORY, train=text)

@@ -114,7 +114,7 @@ def test_a_story_gives_its_id_zones_topics_date_and_part():
     assert document.zones["dateline"] == "BRISTOL, March 3 -"
 
 
-@pytest.mark.parametrize("end", ["&#5;&#5;&#5;F", " # date added by hand", " "])
+@every("end", ["&#5;&#5;&#5;F", " # date added by hand", " "])
 def test_a_date_ends_where_control_characters_or_a_remark_begin(end):
     (document,) = parse(STORY.replace("</DATE>", f"{end}</DATE>"))
     assert document.date == "1987-03-03T10:02:11.63"
@@ -151,8 +151,8 @@ def test_text_outside_of_all_elements_goes_to_the_body_and_the_author_does_not()
     assert document.zones["body"].startswith("MTH LAST\nTin & gold")
 
 
-@pytest.mark.parametrize(
-    ("indexed", "lewis", "cgi", "expected"),
+@every(
+    "indexed, lewis, cgi, expected",
     [
         ("YES", "TRAIN", "TRAINING-SET", ("train", "train", "train")),
         ("NO", "TEST", "TRAINING-SET", ("unused", "test", "train")),

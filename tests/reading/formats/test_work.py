@@ -211,7 +211,7 @@ def naive_words(root, places, name):
     return [strings[k].get("CONTENT") for k in sorted(inside, key=places.__getitem__)]
 
 
-@pytest.mark.parametrize("order", ["", "B5 B1 B3", "C1 B0", "B9 B8 B7 B6 B5 B4 B3 B2 B1 B0"])
+@every("order", ["", "B5 B1 B3", "C1 B0", "B9 B8 B7 B6 B5 B4 B3 B2 B1 B0"])
 def test_elements_have_the_words_that_a_naive_reader_finds(order):
     blocks = [
         f'<TextBlock ID="B{n}"><TextLine ID="L{n % 3}"><String ID="S{n}" CONTENT="{n}"/><String CONTENT="{n}x"/>'

@@ -1,6 +1,6 @@
 """Elements found in the bytes of XML."""
 
-import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
@@ -28,7 +28,7 @@ def test_an_element_is_known_by_its_start():
     assert element_at(b"<a />", 0).end == 5
 
 
-@pytest.mark.parametrize("data", [b"<a/><b/>", b"<a></a><b/>", b"<a>text</a>"])
+@every("data", [b"<a/><b/>", b"<a></a><b/>", b"<a>text</a>"])
 def test_an_element_may_have_no_children(data):
     assert not [*child_elements(data, 0)]
 
@@ -59,6 +59,6 @@ def test_lxml_finds_the_same_children(text):
         )
 
 
-@pytest.mark.parametrize("start", [b"<!--", b"<![CDATA[", b"<?x"])
+@every("start", [b"<!--", b"<![CDATA[", b"<?x"])
 def test_what_is_not_closed_ends_with_the_data(start):
     assert [*child_elements(b"<item><a/>" + start + b"<b/></item>", 0)] == [*child_elements(b"<item><a/>", 0)]

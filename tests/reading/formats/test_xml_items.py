@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from cases import every
 from news_items import ALL, RSS, g2_item, g2_message
 from read_sources import faults, ids, read
 
@@ -11,7 +12,7 @@ from textcat.base.errors import TextcatError
 from textcat.reading import FORMATS, InputSettings, Record, Rejection, text_of_file
 
 
-@pytest.mark.parametrize("form", ALL)
+@every("form", ALL)
 def test_the_size_of_blocks_changes_nothing(place, form):
     whole = place(form, ALL[form])
     assert whole
@@ -35,7 +36,7 @@ def test_a_file_that_is_cut_anywhere_is_told_in_one_sentence(place, form):
             assert len(fault.reason) < 400
 
 
-@pytest.mark.parametrize("form", ALL)
+@every("form", ALL)
 def test_entities_that_a_file_declares_are_not_expanded(place, form):
     bomb = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>\n'
     declaration, _, rest = ALL[form].partition(b"\n")
@@ -46,7 +47,7 @@ def test_entities_that_a_file_declares_are_not_expanded(place, form):
         assert "passwd" not in fault.reason
 
 
-@pytest.mark.parametrize("form", ALL)
+@every("form", ALL)
 def test_deep_elements_and_wrong_encodings_are_told(place, form):
     data = re.sub(rb"<p>|<description>About", b"<x>" * 5000, ALL[form], count=1)
     assert "not well-formed" in faults(place(form, data))[0].reason
@@ -108,9 +109,7 @@ def test_a_file_of_one_item_is_a_document_for_a_server():
         text_of_file("a.xlsx", b"PK")
 
 
-@pytest.mark.parametrize(
-    ("end", "is_whole"), [("</item >", True), ("</item\n\t>", True), ("</item", False), ("</item <b>", False)]
-)
+@every("end, is_whole", [("</item >", True), ("</item\n\t>", True), ("</item", False), ("</item <b>", False)])
 def test_an_end_tag_ends_before_the_next_tag(place, end, is_whole):
     data = f"<rss><channel><item><title>Tin</title><description>Tin rose.</description>{end}</channel></rss>".encode()
     found = place("rss", data)

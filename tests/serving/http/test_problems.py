@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +49,7 @@ def test_what_json_cannot_hold_is_an_error():
         json_bytes({"value": object()})
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 422, 503])
+@every("status", [400, 404, 413, 422, 503])
 def test_a_problem_has_its_status_its_title_and_all_that_is_told(status):
     body = json.loads(
         Problem(status, "Too many words: send fewer.", {"Retry-After": "1"}, errors=[{"where": "a"}]).as_json("7")

@@ -1,6 +1,6 @@
 """Records of nearly the same words are one group, in memory and in an archive; groups are looked up and divided."""
 
-import pytest
+from cases import every
 
 from textcat.teaching.pool import Pool
 from textcat.teaching.pool.index import single_terms
@@ -27,8 +27,8 @@ def test_a_text_without_words_repeats_none():
     assert groups_of(["", "--", "one", "One!", ""]) == [0, 1, 2, 2, 4]
 
 
-@pytest.mark.parametrize(
-    ("names", "prefixes", "of_zones", "expected"),
+@every(
+    "names, prefixes, of_zones, expected",
     [
         (["oil", "oil price", "title:oil", "~ oil~", "~l ~", "a b c"], ("title:",), False, [1, 0, 0, 1, 1, 0]),
         (["body:oil", "body:oil price", "title:~ oi~"], (), True, [1, 0, 1]),

@@ -26,7 +26,7 @@ def groups(*records):
     return Pool.from_documents([*records, record(title="Wheat", body=OTHER, year="1990")]).groups.tolist()[:-1]
 
 
-@pytest.mark.parametrize(
+@every(
     "doi",
     ["10.1000/ABC.x", "https://doi.org/10.1000/abc.x", "doi: 10.1000/abc.X.", "http://dx.doi.org/10.1000%2Fabc.x"],
 )
@@ -90,7 +90,7 @@ def test_overlaps_of_databases_are_found_though_abstract_case_or_subtitle_differ
     assert groups(record(doi="10.1000/a"), record(**changes)) == [0, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"title": f"{TITLE}: a second trial", "body": OTHER},
@@ -139,7 +139,7 @@ def test_a_pool_on_disk_has_the_groups_of_one_in_memory(tmp_path, monkeypatch, p
     assert pool.groups.tolist() == [0, 0, 2, 3]
 
 
-@pytest.mark.parametrize("run", [" ", "\n", " \n", ".", "-"])
+@every("run", [" ", "\n", " \n", ".", "-"])
 def test_a_long_run_within_a_title_is_passed_once(run):
     # Were the rest looked through at each character, this would take minutes.
     title = f"Tin{run * (300_000 // len(run))}ore: a review"
