@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -77,10 +78,9 @@ def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile
 
     The documents in `stale` are marked as removed: their versions no longer count.
     """
-    gone = defaultdict[int, set[str]](set)
     settled = (generation.settled for generation in log.generations)
-    for reading, _ in [*stale, *(item for end in settled if end is not None for item in end.stale)]:
-        gone[reading.generation].add(reading.name)
+    removed = [*stale, *(item for end in settled if end is not None for item in end.stale)]
+    gone = _names_by_generation(item.reading for item in removed)
     files = []
     for generation in log.generations:
         segments = [Segment(shard.name, shard.versions[0]) for shard in generation.shards if shard.versions]
@@ -182,12 +182,6 @@ class _Versions:
                 are_in[chunk.begin : chunk.end] = of_sources[numbers]
         return are_in
 
-    def _chunks(self, generation: int) -> Iterator[tuple[_Chunk, Segment]]:
-        content, file = self.contents[generation], self.files[generation]
-        ends = [segment.end for segment in file.segments]
-        for chunk in () if content is None else content.chunks:
-            yield chunk, file.segments[bisect_right(ends, chunk.at)]
-
     def sources_of(self, generation: int, entries: "np.ndarray") -> Iterator[str]:
         """Yield the source of each of the entries, given by their numbers in ascending order."""
         import numpy as np
@@ -203,15 +197,12 @@ class _Versions:
 
     def shard_ranges(self, generation: int) -> Iterator[tuple[str, int, int]]:
         """Yield each shard of one pass, with the numbers of its first entry and of the entry after its last."""
-        shard, begin, end = "", 0, 0
-        for chunk, segment in self._chunks(generation):
-            if segment.shard != shard:
-                if end > begin:
-                    yield shard, begin, end
-                shard, begin = segment.shard, chunk.begin
-            end = chunk.end
-        if end > begin:
-            yield shard, begin, end
+        content, segments = self.contents[generation], self.files[generation].segments
+        ends = [segment.end for segment in segments]
+        chunks = () if content is None else content.chunks
+        for shard, group in groupby(chunks, lambda chunk: segments[bisect_right(ends, chunk.at)].shard):
+            of_shard = [*group]
+            yield shard, of_shard[0].begin, of_shard[-1].end
 
 
 def _sources_at(file: BinaryIO, chunk: _Chunk) -> list[str]:
@@ -339,7 +330,7 @@ def _sources_to_reread(
     return sorted({reading for reading, needed in zip(readings, is_needed.tolist(), strict=True) if needed})
 
 
-def _names_by_generation(readings: Iterable[Reading]) -> dict[int, set[str]]:
+def _names_by_generation(readings: Iterable[Reading]) -> defaultdict[int, set[str]]:
     names = defaultdict[int, set[str]](set)
     for reading in readings:
         names[reading.generation].add(reading.name)
