@@ -200,16 +200,7 @@ class RunFiles:
             yield from [readings[key] for key in candidates if key in readings][:1]
 
 
-class TaggedFile(NamedTuple):
-    """A file in the output of a run: its present name, its size and time when it was read, and its checksum."""
-
-    name: str
-    content: tuple[int, int | str | None]
-    checksum: str  # "" if it is unknown
-    due: float | None = None  # as in `KnownFile`
-
-
-def tagged_files(folder: Path) -> dict[str, TaggedFile]:
+def tagged_files(folder: Path) -> dict[str, KnownFile]:
     """Return the files that the run in a folder has read, keyed by their names in its output.
 
     Return {} if there is no run, or if it read inputs whose files cannot be listed.
@@ -217,13 +208,10 @@ def tagged_files(folder: Path) -> dict[str, TaggedFile]:
     log = read_log(folder, START_OVER)
     if log is None or log.header.files is None or not has_files(log):
         return {}
-    return {
-        escape_undecodable(item.reading.name): TaggedFile(name, item.file.content, item.checksum, item.due)
-        for name, item in RunFiles(log).known.items()
-    }
+    return {escape_undecodable(item.reading.name): item for item in RunFiles(log).known.values()}
 
 
-def checksum_of_source(files: Mapping[str, TaggedFile], source: str) -> str:
+def checksum_of_source(files: Mapping[str, KnownFile], source: str) -> str:
     """Return the checksum of the file that equals or contains a source; "" if it is unknown."""
     return next((files[above].checksum for above in paths_above(source) if above in files), "")
 

@@ -9,7 +9,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Share
-from textcat.runs.files import TaggedFile, tagged_files
+from textcat.runs.files import KnownFile, tagged_files
 from textcat.runs.parts import PART, warn_of_lacks
 from textcat.runs.records import facts_of_run
 from textcat.tagging.output import MODEL, RULES
@@ -82,25 +82,25 @@ def _check_apart(parts: Mapping[Path, str]) -> None:
     `parts` has for each folder the part of a run that it is, such as "2/3"; "": it is a whole run. Different parts of a
     run have different documents of the same files.
     """
-    readers: dict[str, list[tuple[Path, TaggedFile]]] = {}
+    readers: dict[str, list[tuple[Path, KnownFile]]] = {}
     for path, part in parts.items():
-        for source, file in tagged_files(path).items():
+        for source, item in tagged_files(path).items():
             for other, same in readers.get(source, ()):
-                if _is_same(file, same) and not _are_apart(part, parts[other]):
+                if _is_same(item, same) and not _are_apart(part, parts[other]):
                     raise TextcatError(
                         f"{path} and {other} both have tags of {escape_undecodable(source)}: name one of these "
                         "folders, as its documents count once."
                     )
-            readers.setdefault(source, []).append((path, file))
+            readers.setdefault(source, []).append((path, item))
 
 
-def _is_same(file: TaggedFile, other: TaggedFile) -> bool:
+def _is_same(item: KnownFile, other: KnownFile) -> bool:
     """Return whether two files of the same name have the same content, and documents at all."""
-    if not file.content[0]:
+    if not item.file.size:
         return False
-    if file.checksum and other.checksum:
-        return file.checksum == other.checksum
-    return file.content == other.content
+    if item.checksum and other.checksum:
+        return item.checksum == other.checksum
+    return item.file.content == other.file.content
 
 
 def _are_apart(part: str, other: str) -> bool:

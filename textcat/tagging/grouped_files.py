@@ -11,7 +11,7 @@ from textcat.base.disk import beside
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Source
-from textcat.runs.files import TaggedFile
+from textcat.runs.files import KnownFile
 from textcat.runs.records import write_whole
 
 SUFFIX = ".sketches"  # added to the name of a file of groups: the folder of what its run keeps
@@ -30,17 +30,17 @@ class GroupedFile(NamedTuple):
         return self.content == content and not (self.due and self.due <= now)
 
 
-def write_grouped_files(path: Path, sources: Iterable[Source], files: Mapping[str, TaggedFile]) -> None:
+def write_grouped_files(path: Path, sources: Iterable[Source], files: Mapping[str, KnownFile]) -> None:
     """Note beside a file of groups which files it covers.
 
     `files` has the files that its run has read, by their names in it; it is empty if `sources` cannot list them.
     """
-    rows = [(file.name, *file.content, name, file.due) for name, file in files.items()]
+    rows = [(item.file.name, *item.file.content, name, item.due) for name, item in files.items()]
     rows = rows or [(name, *content, escape_undecodable(name), None) for name, content in _contents(sources)]
     write_whole(_folder_of(path) / _READ, (json.dumps(row).encode() + b"\n" for row in rows))
 
 
-def check_grouped_files(path: str, sources: Sequence[Source], tagged: Mapping[str, TaggedFile]) -> None:
+def check_grouped_files(path: str, sources: Sequence[Source], tagged: Mapping[str, KnownFile]) -> None:
     """Raise TextcatError unless a file of groups covers all files of the sources as they are now.
 
     A renamed file has its groups under its former name. So it must be one of those that are `tagged` under this name,
@@ -56,9 +56,9 @@ def check_grouped_files(path: str, sources: Sequence[Source], tagged: Mapping[st
             f"`{command}` first, with the inputs as they are named here."
         )
 
-    def stays(former: TaggedFile, name: str) -> bool:
-        is_same = former.content == contents[name]
-        return is_same and former.due is None and (former.name == name or former.name not in contents)
+    def stays(item: KnownFile, name: str) -> bool:
+        is_same, former = item.file.content == contents[name], item.file.name
+        return is_same and item.due is None and (former == name or former not in contents)
 
     for name in contents:
         source = files[name].source

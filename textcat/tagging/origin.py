@@ -13,7 +13,7 @@ from textcat.base.paths import paths_above
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
-from textcat.runs.files import TaggedFile
+from textcat.runs.files import KnownFile
 from textcat.runs.records import ORIGIN, write_changed
 from textcat.tagging.shards import Row
 
@@ -72,14 +72,14 @@ class RunOrigin:
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
 
-    def read_documents(self, rows: Collection[Row], files: Mapping[str, TaggedFile] | None = None) -> dict[Row, Record]:
+    def read_documents(self, rows: Collection[Row], files: Mapping[str, KnownFile] | None = None) -> dict[Row, Record]:
         """Read documents of the archive again.
 
         Parameters
         ----------
         rows : collection of tuple of (str, int, str)
             The source, the position and the id of each document, as the tags have them.
-        files : dict of str to TaggedFile, optional
+        files : dict of str to KnownFile, optional
             The files that were tagged, as `tagged_files` returns them: those that were renamed since are read by their
             present names, and documents of those that have changed since are missing.
 
@@ -95,7 +95,7 @@ class RunOrigin:
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
             at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in paths_above(name)}
-        contents = {self._absolute(file.name): file.content for file in (files or {}).values()}
+        contents = {self._absolute(item.file.name): item.file.content for item in (files or {}).values()}
         found: dict[Row, Record] = {}
         for source in self._sources(settings):
             states = source.file_states() or []
@@ -132,7 +132,7 @@ class RunOrigin:
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
 
 
-def _present_name(source: str, files: Mapping[str, TaggedFile]) -> str:
+def _present_name(source: str, files: Mapping[str, KnownFile]) -> str:
     """Return the present name of a source; it differs if the source is, or is in, a file that was renamed."""
     above = next((part for part in paths_above(source) if part in files), "")
-    return files[above].name + source[len(above) :] if above else source
+    return files[above].file.name + source[len(above) :] if above else source

@@ -13,7 +13,7 @@ from textcat.base.settings import check_whole_number
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
-from textcat.runs.files import TaggedFile, is_within, tagged_files
+from textcat.runs.files import KnownFile, is_within, tagged_files
 from textcat.runs.folder import Growing, compare_facts, in_words, open_folder, record_missing_sums
 from textcat.runs.growth import Growth, list_files
 from textcat.runs.inputs import READERS, check_output_apart, is_other, total_size
@@ -206,7 +206,7 @@ def _tag(
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = former if former is not None and former.is_current() else None
     facts_before = {} if restart else facts_of_run(out) if former is None else former.facts
-    tagged: dict[str, TaggedFile] = {}
+    tagged: dict[str, KnownFile] = {}
     if plan.job.groups is not None:
         tagged = tagged_files(out) if facts_before else {}
         check_grouped_files(plan.job.output.duplicates, plan.sources, tagged)
@@ -298,7 +298,7 @@ def _in_words(names: Iterable[str], facts: Mapping[str, Any], rules: str) -> str
     return " and ".join(rules if name == RULES else in_words(name, facts[name]) for name in names)
 
 
-def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, TaggedFile], before: Any) -> bool:
+def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, KnownFile], before: Any) -> bool:
     """Return whether the file of groups has grown since by documents that the run has not tagged yet, or tags again.
 
     `tagged` has the files that the run has tagged, `before` describes the file of groups as it was then.
@@ -311,8 +311,8 @@ def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, TaggedFile], before: An
     now = {file.name: file.content for file in list_files(plan.sources) or ()}
     stays = {
         source
-        for source, file in tagged.items()
-        if file.due is None and now.get(file.name, file.content) == file.content
+        for source, item in tagged.items()
+        if item.due is None and now.get(item.file.name, item.file.content) == item.file.content
     }
     return not any(map(is_within(stays), added))
 
