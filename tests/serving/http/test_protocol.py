@@ -110,6 +110,19 @@ def test_a_client_that_closes_its_half_gets_its_answers(service):
     assert statuses(converse(service, WHOLE[:20], eof=True)) == []
 
 
+@pytest.mark.parametrize("step", [1 << 16, 7])
+def test_a_request_for_an_upgrade_is_answered_as_one_without(service, step):
+    """Java's client asks for HTTP/2 with its first request."""
+    h2c = b"host: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAA\r\n"
+    websocket = h2c.replace(b"h2c", b"websocket")
+    sent = b"".join(one.replace(b"host: localhost\r\n", h2c) for one in (WHOLE, CHUNKED + b"\r\n", WHOLE))
+    sent += WHOLE + WHOLE.replace(b"host: localhost\r\n", websocket)
+    sent += b"GET /v2 HTTP/1.1\r\n" + websocket + b"\r\n" + b"CONNECT localhost:1 HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    data = converse(service, *(sent[i : i + step] for i in range(0, len(sent), step)), eof=True)
+    assert statuses(data)[:6] == [200] * 6
+    assert data.count(b'"topic":"wheat"') == 5
+
+
 def test_of_many_requests_at_once_the_first_are_answered(service):
     answers = statuses(converse(service, b"GET /v2 HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000))
     assert set(answers) == {200}

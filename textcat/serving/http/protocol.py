@@ -53,6 +53,7 @@ class Protocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None  # timer for a head, or for a body after its answer
     _reader_timer: asyncio.TimerHandle | None = None  # timer for unread answers
     _in_head = True
+    _upgrades = False  # whether the head that was read last asks for an upgrade
     _head = 0  # bytes of the head so far
     _fields = 0  # number of fields in the head or the trailers so far
     _silent = 0  # bytes since the last content of the body: trailers, and the framing of chunks
@@ -96,9 +97,31 @@ class Protocol(HttpToolsProtocol):
                     self._start_timer(self._late)
                 self._head += len(piece)
             self._in_piece = 0
-            super().data_received(piece)
+            self._unset_keepalive_if_required()
+            self._parse(piece)
             self._pass_body_on()
             self._check_sizes(len(piece))
+
+    def _parse(self, data: bytes) -> None:
+        """Pass data to the parser; a request for an upgrade to another protocol is read as one without it."""
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:  # the parser takes what follows for the other protocol
+                data = self._head_without_upgrade() + data[upgrade.args[0] :] if self._upgrades else b""
+            except httptools.HttpParserError:
+                self.send_400_response("")
+                return
+
+    def _head_without_upgrade(self) -> bytes:
+        """Return the head that was read last, without the fields that ask for an upgrade, for a new parser."""
+        first = b"%s %s HTTP/%s\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        fields = [b"%s: %s\r\n" % field for field in self.headers if field[0] not in (b"upgrade", b"connection")]
+        closes = b"" if self.parser.should_keep_alive() else b"connection: close\r\n"
+        self.parser = httptools.HttpRequestParser(self)
+        self._upgrades, self._fields = False, 0
+        return b"".join([first, *fields, closes, b"\r\n"])
 
     def _check_sizes(self, length: int) -> None:
         if self._deaf or self.transport.is_closing():
@@ -132,6 +155,9 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start to answer the request, or let it wait until earlier requests are answered."""
         if self._deaf or self.transport.is_closing():
+            return
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._upgrades = True
             return
         waiting = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
         if len(self.pipeline) >= _PIPELINED:
@@ -181,6 +207,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the body, and expect the head of another request."""
+        if self._upgrades:
+            return
         self._pass_body_on()
         self._fields = 0
         if self._deaf or self.transport.is_closing():
