@@ -79,11 +79,13 @@ class Protocol(HttpToolsProtocol):
         self.shares[self.slot] -= 1
         self._stop_timer()
         self._stop_reader_timer()
-        # uvicorn ends it only if the client closed the connection properly
+        self._stop_keep_alive_timer()  # uvicorn ends it only if the client closed the connection properly
+        super().connection_lost(exc)
+
+    def _stop_keep_alive_timer(self) -> None:
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
-        super().connection_lost(exc)
 
     # --- what the client sends ---
 
@@ -97,7 +99,7 @@ class Protocol(HttpToolsProtocol):
                     self._start_timer(self._late)
                 self._head += len(piece)
             self._in_piece = 0
-            self._unset_keepalive_if_required()
+            self._stop_keep_alive_timer()
             self._parse(piece)
             self._pass_body_on()
             self._check_sizes(len(piece))
