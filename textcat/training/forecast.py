@@ -133,10 +133,9 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
     n_documents = right.shape[1]
     # Of documents that are all right, any sample is: two more, one of them wrong, show that others may be wrong.
     drawn = np.column_stack([right, np.ones(len(right)), np.zeros(len(right))])
-    counts = np.random.default_rng(0).multinomial(
-        drawn.shape[1], np.full(drawn.shape[1], 1 / drawn.shape[1]), _RESAMPLES
-    )
-    resampled = np.column_stack([right.mean(axis=1), drawn @ counts.T / drawn.shape[1]])
+    shares_drawn = np.full(drawn.shape[1], 1 / drawn.shape[1])
+    counts = np.random.default_rng(0).multinomial(n_documents, shares_drawn, _RESAMPLES)
+    resampled = np.column_stack([right.mean(axis=1), drawn @ counts.T / n_documents])
     least = 0.5 / n_documents  # clip, so that log odds are finite
     forecast = _log_odds(np.clip(_curves(np.clip(resampled, least, 1 - least), shares, growth), least, 1 - least))
     error = _NORMAL * np.hypot(_WIDER * forecast[:, 1:].std(axis=1), _FURTHER_ERROR)
