@@ -1,5 +1,7 @@
 """Clients of KServe's protocol: health, readiness, and what is told of models."""
 
+import shutil
+
 import pytest
 from serving_requests import assert_problem, get
 
@@ -40,6 +42,15 @@ def test_a_server_is_live_at_once_and_ready_when_its_models_are_loaded(newswire_
     assert waiting.headers["retry-after"] == "1"
     store.load()
     assert get(service, "/v2/health/ready").json() == {"ready": True}
+
+
+def test_a_server_with_a_damaged_model_says_so_instead_of_that_it_is_ready(newswire_model, tmp_path):
+    damaged = shutil.copytree(newswire_model, tmp_path / "damaged")
+    (damaged / "weights.npy").write_bytes(b"")
+    store = Store({"news": newswire_model, "other": damaged})
+    service = Service(store, log=Log(None))
+    store.load_again()
+    assert_problem(get(service, "/v2/health/ready"), 503, "The model 'other' cannot be loaded, as weights.npy")
 
 
 @pytest.mark.parametrize("path", ["/v2/models/other", "/v2/models/other/ready"])

@@ -74,6 +74,8 @@ async def live() -> dict[str, Any]:
 async def ready(call: Call) -> dict[str, Any]:
     """Confirm that all models are loaded and requests can be answered; otherwise answer 503."""
     store = call.app.store
+    if (name := store.failed()) is not None:
+        store[name]  # raises a Problem, which says why
     if len(store.models) < len(store.folders):
         raise Problem(503, "The models are being loaded: try again in a second.", {"Retry-After": "1"})
     return {"ready": True}

@@ -117,6 +117,11 @@ class Store:
                 raise Problem(503, sentence, {"Retry-After": "10"}) from None
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
+    def failed(self) -> str | None:
+        """Return the name of a model that was never loaded, because its folder is damaged; None if there is none."""
+        names = (name for name, folder in self._folders.items() if folder.error and name not in self.models)
+        return next(names, None)
+
     def card(self, name: str) -> str | None:
         """Return the present card in a model's folder; None if there is none, or it cannot be read."""
         try:
