@@ -95,11 +95,11 @@ def mixed(model, other_model, tmp_path):
     return folder, out
 
 
-def steps_at_which_it_is_killed(start, out, kill_at, tag):
+def steps_at_which_it_is_killed(start, out, kill_at, tag, every=EVERY):
     """Yield each step at which tagging of the folder `start` was killed, by its number; then one after the last."""
-    step, is_killed = 1 - EVERY, 1
+    step, is_killed = 1 - every, 1
     while is_killed:
-        step, is_killed = step + EVERY, 0
+        step, is_killed = step + every, 0
         for left in out.parent.glob(f"{out.name}*"):
             shutil.rmtree(left)
         shutil.copytree(start, out)
@@ -239,7 +239,7 @@ def test_whenever_it_is_killed_a_third_model_leaves_the_former_tags_in_a_folder(
     for place, name in ((os, "rename"), (shutil, "rmtree"), (replacing, "exchange_folders")):
         monkeypatch.setattr(place, name, counted(getattr(place, name), kill_at))
     tag = partial(run, other_model, [folder], out, model_changes="all", keep=3)
-    for step in steps_at_which_it_is_killed(start, out, kill_at, tag):
+    for step in steps_at_which_it_is_killed(start, out, kill_at, tag, min(EVERY, 3)):  # of few
         run(promising_model, [folder], out, model_changes="all", keep=3)
         by_third = [row for row in rows(out) if read_manifest(promising_model).id.encode() in row]
         assert len(by_third) == sum(b"/c.jsonl" not in row for row in rows(out)) > 20
