@@ -45,7 +45,7 @@ def tagger(request, trained):
 
 def test_the_text_of_every_span_by_itself_gives_the_term(corpus, tagger):
     features = tagger.features
-    for document in [*corpus.test[:40], textcat.Document("odd", {"title": HOSTILE, "body": f"{HOSTILE}\n {HOSTILE}"})]:
+    for document in [*corpus.test[:15], textcat.Document("odd", {"title": HOSTILE, "body": f"{HOSTILE}\n {HOSTILE}"})]:
         row = features.transform([document])
         found = places(features, document, row.indices.tolist())
         assert set(found) == set(row.indices.tolist())  # each column stands somewhere

@@ -9,8 +9,7 @@ import textcat
 
 
 # --- training documents ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("keep", ["ids", "texts"])
-@pytest.mark.parametrize("recipe", ["default", "paum"])
+@pytest.mark.parametrize(("recipe", "keep"), [("default", "texts"), ("paum", "ids")])
 def test_what_training_documents_add_and_the_bias_is_the_score(part, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
     plain = textcat.train(part, settings, keep_support="none")

@@ -58,11 +58,11 @@ def test_known_curves_are_continued_and_the_band_holds_for_nine_samples_of_ten(a
     exact = extrapolated(np.repeat(accuracy(SHARES)[:, np.newaxis], 1000, axis=1), SHARES, AHEAD)
     np.testing.assert_allclose(exact[0], accuracy(AHEAD), atol=0.035)
     random, n_held = np.random.default_rng(0), 0
-    for _ in range(100):  # times 200 documents
+    for _ in range(50):  # times 200 documents
         right = (random.random(200) < accuracy(SHARES)[:, np.newaxis]).astype(float)
         _, low, high = extrapolated(right, SHARES, AHEAD)
         n_held += low[1] <= accuracy(2.0) <= high[1]
-    assert n_held >= 85
+    assert n_held >= 42
 
 
 def test_a_curve_that_falls_or_is_flat_is_continued_as_a_level():
