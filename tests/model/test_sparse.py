@@ -280,7 +280,7 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
     )
     assert n_at_once(many.scorer) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
     assert n_at_once(dense.scorer) == 4096
-    texts = [f"wheat {i}" for i in range(2000)]
+    texts = [f"wheat {i}" for i in range(1000)]
     many.tag(texts[:1])
     for how, least in (({}, 0), ({"top": 3}, 3)):
         tracemalloc.start()

@@ -126,7 +126,7 @@ def test_a_stream_takes_the_same_memory_however_long_it_is(tagger):
         return peak
 
     grown(2_000)
-    assert grown(12_000) < 1.2 * grown(3_000)
+    assert grown(8_000) < 1.2 * grown(2_000)
 
 
 def test_what_is_no_stream_of_documents_is_told_of(tagger):

@@ -183,7 +183,7 @@ def test_two_files_that_change_places_have_their_rows_once(model, killed_anywher
 
 def test_a_run_that_is_killed_twice_between_changes_loses_nothing(model, tmp_path, kill_at):
     draw, folder, out = random.Random(3), tmp_path / "in", tmp_path / "out"
-    for number in range(12):
+    for number in range(6):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(out, ignore_errors=True)
         kill_at[:] = [-1, 0]

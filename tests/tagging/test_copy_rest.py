@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from interrupted_runs import Killed, count_steps
+from interrupted_runs import EVERY, Killed, count_steps
 from news_items import BODY_OF_DATA, g2_item, g2_message
 from news_versions import item
 from read_sources import COMPRESSIONS, tarred, zipped
@@ -160,11 +160,12 @@ def test_without_the_option_nothing_is_copied(model, folder, out):
     assert not summary.copied
 
 
+@pytest.mark.sampled
 def test_whenever_the_run_is_killed_each_file_is_whole_or_missing(model, folder, out, tmp_path, monkeypatch):
     left = count_steps(monkeypatch)
     pass_on(model, folder, tmp_path / "whole")
     expected, n_steps = files_in(tmp_path / "whole"), left[1]
-    for step in range(2, n_steps, 5):
+    for step in range(2, n_steps, EVERY):
         left[:] = [step, 0]
         with suppress(Killed):
             pass_on(model, folder, tmp_path / str(step))
