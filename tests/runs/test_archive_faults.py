@@ -23,7 +23,7 @@ from textcat.base.errors import TextcatError
 from textcat.tagging.output import OutputSettings
 
 OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
-N_PIECES = 3
+N_PIECES = 5
 
 
 class Broken(BaseException):
@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same(tmp_path, monke
         while not finished:
             when = draw.choice(["before", "amid", "after"])
             try:
-                with steps(monkeypatch, break_at(draw.randrange(20), when, Broken())):
+                with steps(monkeypatch, break_at(draw.randrange(30), when, Broken())):
                     write(out, N_PIECES, output)
                 finished = True
             except Broken:
