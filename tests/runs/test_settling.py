@@ -336,7 +336,7 @@ def test_if_the_file_of_the_next_older_version_is_gone_the_one_before_counts_how
             check_counts(out, summary)
         assert not summary.growth
 
-    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 2)
 
 
 # --- duplicates ------------------------------------------------------------------------------------------------------
