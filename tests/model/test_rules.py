@@ -64,12 +64,12 @@ BROADER = st.dictionaries(st.sampled_from(TOPICS), SOME, min_size=1, max_size=4)
 RECORDS = st.builds(
     Record,
     st.just("id"),
-    st.sampled_from(["news/afp/1", "b", "c.xml"]),
-    st.just(1),
     st.sampled_from([{"body": "Text."}, {"title": "Title", "body": ""}, {"title": " ", "body": "Text."}]),
     date=st.sampled_from(DAYS),
     fields=st.sampled_from([None, {}, {"desk": "farm"}, {"desk": ["home", "farm"]}, {"language": "fr", "source": "b"}]),
     language=st.sampled_from(LANGUAGES),
+    source=st.sampled_from(["news/afp/1", "b", "c.xml"]),
+    position=st.just(1),
 )
 
 

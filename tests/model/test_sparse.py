@@ -248,7 +248,7 @@ def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     np.testing.assert_array_equal(*(tagger.scores(texts) for tagger in restricted), strict=True)
     assert restricted[0].tag(texts) == restricted[1].tag(texts)
     assert restrict_topics(thin, chosen).topics == chosen
-    records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
+    records = [Record(text, {"body": text}, source="a.jsonl", position=line) for line, text in enumerate(texts)]
     tagged = [BatchResult([], [], Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):
         job.tag_records(tagger, job.Job("", "", output=OutputSettings(top=3)), [], batch)

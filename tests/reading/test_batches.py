@@ -524,7 +524,10 @@ def test_the_records_do_not_depend_on_blocks_and_compression(tmp_path, contents,
     place = wrapped(tmp_path, wrap, [("a.dat", data)])
     (tmp_path / "plain").write_bytes(data)
     (whole, found) = (
-        [item[2:] if isinstance(item, Record) else item[1:] for item in read(name, format=form, block_bytes=size)]
+        [
+            item._replace(id="", source="") if isinstance(item, Record) else item._replace(source="")
+            for item in read(name, format=form, block_bytes=size)
+        ]
         for name, size in ((tmp_path / "plain", 1 << 20), (place, block))
     )
     assert found == whole

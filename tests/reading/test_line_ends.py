@@ -54,7 +54,8 @@ def test_lines_may_end_in_carriage_returns(folder, monkeypatch, name, block, enc
         assert bodies(found) == texts
     (folder / name).write_bytes(text.encode(encoding))
     (folder / "b.zip").write_bytes(zipped((f"b/{name}", text.encode(encoding))))
-    assert [one[2:] for one in read("b.zip")] == [one[2:] for one in found], "the same as with line feeds"
+    by_ends = [[one._replace(id="", source="") for one in records] for records in (found, read("b.zip"))]
+    assert by_ends[0] == by_ends[1], "the same as with line feeds"
     if name == "a":
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert bodies(read("-", block_bytes=block)) == texts

@@ -16,7 +16,7 @@ from textcat.tagging.output import (
 @pytest.mark.parametrize("to", ["jsonl", "csv"])
 def test_a_zst_file_is_one_frame_of_the_plain_file(to):
     zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
-    documents = [(Record(str(i), "s", i, {}), [("t", 0.5, 0.5, None)]) for i in range(1000)]
+    documents = [(Record(str(i), {}, source="s", position=i), [("t", 0.5, 0.5, None)]) for i in range(1000)]
     packed = file_of(documents, OutputSettings(to, "zst"))
     assert zstandard.ZstdDecompressor().decompressobj().decompress(packed) == file_of(documents, OutputSettings(to))
 
@@ -32,6 +32,9 @@ def test_what_was_flushed_can_be_read_before_the_file_ends():
 
 def test_a_form_makes_one_file_after_the_other():
     for to in ENCODERS:
-        made, block = file_format(OutputSettings(to)), ENCODERS[to]([Record("a", "b", 1, {})], [[]], [None])
+        made, block = (
+            file_format(OutputSettings(to)),
+            ENCODERS[to]([Record("a", {}, source="b", position=1)], [[]], [None]),
+        )
         files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
         assert files[0] == files[1]

@@ -256,7 +256,7 @@ def test_a_rewritten_file_of_groups_is_read_anew(archive, tmp_path, model):
     other.write_text("".join(json.dumps(line) + "\n" for line in reversed(lines)))
     before = open_groups(str(groups))
     other.rename(groups)
-    records = [Record("b38", str(archive / "2.jsonl"), 39, {})]
+    records = [Record("b38", {}, source=str(archive / "2.jsonl"), position=39)]
     assert [record.fields["group"] for record in before.add_groups(records)] == [
         group(archive, "a9")
     ]  # its lines are still there

@@ -140,7 +140,7 @@ def test_documents_at_one_place_are_told_apart_by_their_ids(newswire_model, tmp_
     from textcat.tagging import origin as module
 
     (tmp_path / "a.jsonl").write_text(lines(0, 1))
-    items = [Record(f"{name}", str(tmp_path / "a.jsonl"), 1, {"body": name}) for name in "xy"]
+    items = [Record(f"{name}", {"body": name}, source=str(tmp_path / "a.jsonl"), position=1) for name in "xy"]
     monkeypatch.setattr(module, "batch_records", lambda *given, **more: items)
     origin = RunOrigin("m", "", ["a.jsonl"], str(tmp_path))
     found = origin.read_documents({("a.jsonl", 1, "x"), ("a.jsonl", 1, "y"), ("a.jsonl", 1, "z")})

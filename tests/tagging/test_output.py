@@ -85,7 +85,7 @@ def test_a_row_of_parquet_holds_a_document(documents):
 
 
 def test_dates_and_the_model_are_in_every_row_of_every_format():
-    records = [Record(text, "b", n, {"body": "corn"}, (), text) for n, text in enumerate(DATES, 1)]
+    records = [Record(text, {"body": "corn"}, (), text, source="b", position=n) for n, text in enumerate(DATES, 1)]
     tags, dates = [[("grain", 1.0, None, None)], *[[]] * (len(DATES) - 1)], [*map(escape_undecodable, DATES)]
 
     def rows(to, **how):
@@ -111,7 +111,7 @@ def test_dates_and_the_model_are_in_every_row_of_every_format():
 
 
 def test_terms_that_explain_stand_behind_each_topic_in_every_format():
-    record = Record("a", "b", 1, {"body": "corn"})
+    record = Record("a", {"body": "corn"}, source="b", position=1)
 
     def terms(record, topics):
         return [{record.zones["body"]: 0.12345, topic: 1.0} for topic in topics]
@@ -180,15 +180,18 @@ def test_cells_that_a_spreadsheet_would_run_get_an_apostrophe_and_no_others(docu
 
 CARRYING = {"title": "Wheat up", "authors": ["A", "B"], "pages": 3, "date": None}
 CARRIED = [
-    (Record("1", "a.csv", 1, {"body": "x"}, fields=CARRYING), [("corn", 0.5, 0.9, None), ("wheat", 0.25, 0.8, None)]),
-    (Record("2", "a.csv", 2, {"body": "x"}, fields={}), []),
+    (
+        Record("1", {"body": "x"}, fields=CARRYING, source="a.csv", position=1),
+        [("corn", 0.5, 0.9, None), ("wheat", 0.25, 0.8, None)],
+    ),
+    (Record("2", {"body": "x"}, fields={}, source="a.csv", position=2), []),
 ]
 
 
 def test_documents_without_an_expected_recall_have_an_empty_cell():
     """Such as those in a language without a model."""
     settings = OutputSettings("csv", expected_recall=True)
-    records = [Record("a", "a.jsonl", 1, {}), Record("b", "a.jsonl", 2, {})]
+    records = [Record("a", {}, source="a.jsonl", position=1), Record("b", {}, source="a.jsonl", position=2)]
     tagged = [("wheat", 1.0, 0.5, "review")], []
     rows = ENCODERS["csv"](records, tagged, [None, None], settings=settings)
     lines = [*csv.reader(io.StringIO((file_format(settings).begin() + rows).decode()))]

@@ -179,7 +179,7 @@ def _documents_of(
         if not part and (part := layout.part_of(record.source, form)) == "unused":
             n_unused += 1
         documents.append(
-            Document(escape_undecodable(record.id), record.zones, tidied(topics), record.date, part, *record[7:10])
+            Document(escape_undecodable(record.id), record.zones, tidied(topics), record.date, part, *record[5:8])
         )
     if n_unused:
         log.warning(

@@ -26,15 +26,14 @@ Candidates: TypeAlias = Mapping[str, Labels | UnreadableError]
 
 
 class Record(NamedTuple):
-    """A document as read: its content, its source, and its position in the source."""
+    """A document as read: its content, its source, and its position in the source.
+
+    The function that parses a record does not know the last two, and leaves the id "" if the record has none.
+    """
 
     #: The record's own id, which need not be unique. The id of a text file is its source; a record without an id gets
     #: ``source:position``.
     id: str
-    #: The input's path or URL, followed by the path inside a folder or archive: ``a.zip/b/c.xml``.
-    source: str
-    #: The place in the source, counted from 1: the line on which the record starts, its row, or its number.
-    position: int
     zones: dict[str, str]  # at least one zone; its text may be empty
     # Topics, split and labelled_for are set only if `InputSettings.labels` asks for labels.
     topics: tuple[str, ...] = ()
@@ -45,13 +44,19 @@ class Record(NamedTuple):
     language: str = ""  # declared by the source
     #: For news: version number, and microseconds from year 1 to its date (-1: unknown); see `without_superseded`.
     version: tuple[int, int] = NO_VERSION
-    left_out: str = ""  # why a news item is not read, such as that it is canceled, as a sentence; "": it is read
+    #: Why a news item is not read, such as that it is canceled; "": it is read. A sentence, or as parsed, its end, with
+    #: the record as subject.
+    left_out: str = ""
     due: float | None = None  # when to read a left-out news item again, see `Rejection`
     #: For JSON whose field of topics was not named: the fields with a usual name, each with its labels, or the reason
     #: why they cannot be read. An entry "topics" is the field itself, whose labels are in the record. None: any other
     #: record.
     candidates: Candidates | None = None
     kind: FaultKind = FaultKind.LEFT_OUT  # of its Rejection, if it is left out
+    #: The input's path or URL, followed by the path inside a folder or archive: ``a.zip/b/c.xml``.
+    source: str = ""
+    #: The place in the source, counted from 1: the line on which the record starts, its row, or its number.
+    position: int = 0
 
 
 class Rejection(NamedTuple):
@@ -211,29 +216,11 @@ class RecordSpan(NamedTuple):
         return text
 
 
-class RecordContent(NamedTuple):
-    """The content of a record: its id ("" if it has none), its texts, and its labels."""
-
-    id: str
-    zones: dict[str, str]
-    topics: tuple[str, ...] = ()
-    date: str = ""
-    split: str = ""
-    labelled_for: tuple[str, ...] | None = None
-    fields: dict[str, Any] | None = None
-    language: str = ""
-    version: tuple[int, int] = NO_VERSION
-    left_out: str = ""  # end of a sentence with the record as subject
-    due: float | None = None  # when to read it again, if it is left out, see `Rejection`
-    candidates: Candidates | None = None  # see `Record`
-    kind: FaultKind = FaultKind.LEFT_OUT  # see `Record`
-
-
-_Parser: TypeAlias = Callable[[RecordSpan], RecordContent]
+_Parser: TypeAlias = Callable[[RecordSpan], Record]
 
 
 def by_record(
-    content: Callable[[Block, InputSettings, RecordSpan], RecordContent],
+    content: Callable[[Block, InputSettings, RecordSpan], Record],
 ) -> Callable[[Block, InputSettings], _Parser]:
     """Return the `parser` of a format of which each record is parsed by itself, by the function `content`."""
     return lambda block, settings: partial(content, block, settings)
@@ -274,7 +261,7 @@ class RecordFormat(NamedTuple):
                     raise settings.too_long(length)
                 content = parse(span)
                 name = content.id or f"{block.source}:{span.position}"
-                record = Record(name, block.source, span.position, *content[1:])
+                record = Record(name, *content[1:-2], block.source, span.position)
                 yield (
                     record
                     if not content.left_out

@@ -223,9 +223,9 @@ def test_a_column_without_a_name_is_no_title(place):
 def test_columns_are_found_by_name_and_a_row_must_have_all(place):
     data = b'\xef\xbb\xbf\n"x"; body ;title;id\r\n1;rose;Tin;7\r\n\r\n1;2\r\n;;;\r\n'
     found = place("csv", data)
-    assert found[0] == Record("7", "a", 3, {"title": "Tin", "body": "rose"})
+    assert found[0] == Record("7", {"title": "Tin", "body": "rose"}, source="a", position=3)
     assert found[1].reason == "The row of line 5 has 2 values where the header has 4: correct it."
-    assert found[2] == Record("a:6", "a", 6, {"body": ""})
+    assert found[2] == Record("a:6", {"body": ""}, source="a", position=6)
     assert place("csv", b"") == place("csv", b"\n \n") == place("csv", b"id,text\n") == []
     assert place("tsv", b"id\ttext\n1\tTin, ore\n")[0].zones == {"body": "Tin, ore"}
 
@@ -303,7 +303,7 @@ def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_pa
         (tmp_path / "a.tsv").write_text(header + "\n".join([*rows, broken]) + "\r\n")
         together, single = (
             [
-                (item[:3] if isinstance(item, Record) else item)
+                ((item.id, item.source, item.position) if isinstance(item, Record) else item)
                 for batch in read_batches(find_sources([tmp_path / "a.tsv"], how), how)
                 for item in formats.batch_records(batch, how)
             ]

@@ -216,7 +216,7 @@ def test_a_line_gives_its_id_and_its_texts():
         {"id": None, "text": ""},
     ]
     found = parsed("jsonl", "\n".join(map(json.dumps, lines)).encode(), position=5)
-    assert [record[:1] + record[2:4] for record in found] == [
+    assert [(record.id, record.position, record.zones) for record in found] == [
         ("x", 5, {"body": "Tin"}),
         ("7", 6, {"title": "Tin", "body": "rose"}),
         ("a:7", 7, {"title": "Tin", "body": "rose"}),
@@ -228,10 +228,14 @@ def test_a_line_gives_its_id_and_its_texts():
 def test_fields_of_a_record_may_have_other_names():
     line = b'{"uid": "x", "title": "Tin", "content": "rose", "text": 3}'
     assert parsed("jsonl", line, text_fields=("content", "title"), id_field="uid") == [
-        Record("x", "a", 1, {"title": "Tin", "body": "rose"})
+        Record("x", {"title": "Tin", "body": "rose"}, source="a", position=1)
     ]
-    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [Record("x", "a", 1, {"body": "rose"})]
-    assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
+    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [
+        Record("x", {"body": "rose"}, source="a", position=1)
+    ]
+    assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [
+        Record("x", {"body": "Tin"}, source="a", position=1)
+    ]
 
 
 @every(
@@ -301,7 +305,7 @@ def test_a_line_means_what_it_means_in_a_corpus(line):
         assert found.reason == error
     for document in documents:
         zones = {name: text for name, text in document.zones.items() if text} or {"body": ""}
-        assert found == Record(document.id, "a", 1, zones)
+        assert found == Record(document.id, zones, source="a", position=1)
 
 
 @pytest.mark.parametrize("block", [1, 1 << 20])

@@ -28,9 +28,9 @@ def test_rows_are_documents_and_a_null_is_rejected(place):
     )
     found = place("parquet", written(table))
     assert found == [
-        Record("1", "a", 1, {"title": "Tin", "body": "rose"}),
+        Record("1", {"title": "Tin", "body": "rose"}, source="a", position=1),
         Rejection("a", 2, "Row 2 has no text: give it one, or leave it out.", -1, -1),
-        Record("3", "a", 3, {"body": ""}),
+        Record("3", {"body": ""}, source="a", position=3),
     ]
 
 

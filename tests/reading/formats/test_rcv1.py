@@ -521,7 +521,9 @@ NEWS = (
 
 
 def test_a_story_of_rcv1_is_a_file(place):
-    assert place("rcv1", NEWS.encode()) == [Record("2286", "a", 1, {"title": "Tin", "body": "rose"}, (), "1996-08-20")]
+    assert place("rcv1", NEWS.encode()) == [
+        Record("2286", {"title": "Tin", "body": "rose"}, (), "1996-08-20", source="a", position=1)
+    ]
     (fault,) = place("rcv1", NEWS[:-5].encode())
     assert fault.reason.startswith("The file is not a story of RCV1 (")
     assert (fault.position, fault.offset, fault.length) == (1, 0, len(NEWS) - 5)

@@ -14,15 +14,15 @@ from textcat.reading import (
 def test_a_line_of_text_is_a_document():
     first, fault, last = parsed("lines", " Tin rose.\r\n\n\xe9\nGold fell.".encode("latin-1"))
     assert (first, last) == (
-        Record("a:1", "a", 1, {"body": "Tin rose."}),
-        Record("a:4", "a", 4, {"body": "Gold fell."}),
+        Record("a:1", {"body": "Tin rose."}, source="a", position=1),
+        Record("a:4", {"body": "Gold fell."}, source="a", position=4),
     )
     assert fault.reason == "Line 3 is not utf-8 (byte 13): name its encoding with --encoding."
 
 
 def test_a_text_is_a_file_without_a_mark_at_its_start(place):
-    assert place("text", b"\xef\xbb\xbfTin\r\nrose") == [Record("a", "a", 1, {"body": "Tin\r\nrose"})]
-    assert place("text", b"") == [Record("a", "a", 1, {"body": ""})]
+    assert place("text", b"\xef\xbb\xbfTin\r\nrose") == [Record("a", {"body": "Tin\r\nrose"}, source="a", position=1)]
+    assert place("text", b"") == [Record("a", {"body": ""}, source="a", position=1)]
     assert place("text", "\ufeffTin".encode("utf-16"), encoding="utf-16")[0].zones["body"].endswith("Tin")
     assert place("text", b"T\xe9n")[0].reason == "The file is not utf-8 (byte 1): name its encoding with --encoding."
     assert "The file has a NUL byte (byte 1)" in place("text", b"T\0n")[0].reason

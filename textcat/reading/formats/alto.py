@@ -15,7 +15,7 @@ from textcat.reading.formats.documents import clean, tidy_lines, whole_file
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, parse_file
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _PARTS = {"HypPart1": 1, "HypPart2": 2}
 _HYPHENS = "-\xad\u00ac\u2010\u2e17"
@@ -231,14 +231,14 @@ def main_language(words: Iterable[Word]) -> str:
     return mark_surrogates(max(counts, key=counts.__getitem__)) if counts else ""
 
 
-def _content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(block: Block, settings: InputSettings, span: RecordSpan) -> Record:
     words = read_page(span.data, settings).words
     text, language = text_of(words), main_language(words)
     if not text:
         raise left_out("has no words")
     fields = settings.kept({"language": language, "word_confidence": mean_confidence(words)})
     zones = titled_zones("", [text], settings)
-    return RecordContent(block.source, zones, fields=fields, language=language)
+    return Record(block.source, zones, fields=fields, language=language)
 
 
 FORMAT = RecordFormat(whole_file, by_record(_content))

@@ -14,7 +14,7 @@ from textcat.reading.columns import titled_zones
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 CATEGORIES = "cats.txt"  # the file in which NLTK corpora list the topics of all texts, by path
 _CATEGORIES = re.compile(rb"(?:\S+/\S+(?: +\S+)+ *\r?(?:\n|\Z)){2}")
@@ -81,15 +81,13 @@ def is_subject(value: Any) -> bool:
     return type(value) is dict and type(value.get("uri", value.get("label"))) is str
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     text, tab, subjects = span.text(settings).removeprefix("\ufeff").partition("\t")
     if settings.labels is None:
-        return RecordContent("", {"body": text.strip()})
+        return Record("", {"body": text.strip()})
     if not tab:
         raise UnreadableError("has no tab followed by the URIs of its subjects: add them, or leave it out")
-    return RecordContent(
-        "", titled_zones("", [text.strip()], settings), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
-    )
+    return Record("", titled_zones("", [text.strip()], settings), tuple(dict.fromkeys(map(_uri_in, subjects.split()))))
 
 
 FORMAT = RecordFormat(nonblank_lines, by_record(_content), "Line {}", lambda *_: LineCutter())

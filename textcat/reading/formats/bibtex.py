@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_from
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _START = re.compile(rb"^[ \t]*@[A-Za-z]+[ \t]*[{(]", re.MULTILINE)
 _HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*(?:([^\s,{}()=\"]+)\s*)?(,|[})])")
@@ -81,7 +81,7 @@ def _accented(mark: str, letter: str) -> str:
     return unicodedata.normalize("NFC", letter + _MARKS[mark])
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     text = span.text(settings)
     head = _HEAD.match(text)
     if not head:

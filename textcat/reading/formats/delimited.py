@@ -15,7 +15,7 @@ from textcat.reading.formats.annif import uris_in
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import Labels, labels_in, labels_of_fields
-from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # of the text before the header: a byte order mark and blank lines
@@ -58,7 +58,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
                 if len(cells) != n:
                     return None
                 said = content(cells)
-                records.append(Record(said.id or f"{source}:{number}", source, number, *said[1:]))
+                records.append(Record(said.id or f"{source}:{number}", *said[1:-2], source, number))
     except UnreadableError:
         return None
     return records
@@ -145,12 +145,12 @@ def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
     return next(fitting, SEPARATORS[form][0]).join(names).encode(encoding or "utf-8")
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Record]:
     separator, names, read = _row(block.header, block.format, settings)
     content, n = _content_of(names, read, settings), len(names)
     repeats_header = _repeats_header(names, settings)
 
-    def parse(span: RecordSpan) -> RecordContent:
+    def parse(span: RecordSpan) -> Record:
         # A concatenated file begins with its own byte order mark and header.
         cells = _cells(span.text(settings).removeprefix("\ufeff"), separator, settings)
         if repeats_header(cells):
@@ -168,7 +168,7 @@ def _repeats_header(names: list[str], settings: InputSettings) -> Callable[[list
     return lambda cells: bool(cells) and cells[0].strip() == first and [*map(str.strip, cells)] == names
 
 
-def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:
+def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], Record]:
     """Return a function that takes the cells of a row, in the order of `names`, and returns the row's content.
 
     `read` has the names of the columns to read.
@@ -181,12 +181,12 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     separator = settings.topics_separator
 
-    def content(cells: list[str]) -> RecordContent:
+    def content(cells: list[str]) -> Record:
         cells.append("")  # the cell of a missing column
         zones = titled_zones(cells[title], [cells[column] for column in body], settings)
         fields = {name: cells[column] for name, column in kept} if kept else None
         if settings.labels is None:
-            return RecordContent(cells[name], zones, (), iso_date(cells[date]), fields=fields)
+            return Record(cells[name], zones, (), iso_date(cells[date]), fields=fields)
         part = settings.part_in(cells[split].strip())
         if topic_columns:
             labels = labels_of_fields({name: cells[column] for name, column in topic_columns.items()})
@@ -197,9 +197,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
         labels = prodigy_labels(labels, cells[answer])
         if cells[labelled_for].strip():
             labels = labels._replace(labelled_for=labels_in(cells[labelled_for], "labelled_for", separator).topics)
-        return RecordContent(
-            cells[name], zones, labels.topics, iso_date(cells[date]), part, labels.labelled_for, fields
-        )
+        return Record(cells[name], zones, labels.topics, iso_date(cells[date]), part, labels.labelled_for, fields)
 
     return content
 

@@ -9,7 +9,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.reading.columns import titled_zones
 from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, Rejection, by_record
 
 #: How many times larger than other records files with pictures may be.
 LARGER = 4
@@ -50,10 +50,10 @@ def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
     return [RecordSpan(block.position, offset, data)]
 
 
-def _content(read: _Reader, block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(read: _Reader, block: Block, settings: InputSettings, span: RecordSpan) -> Record:
     said = read(span, settings)
     title, body = " ".join(clean(said.title).split()), clean(said.body)
-    return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
+    return Record(block.source, titled_zones(title, [body], settings), said.topics, said.date)
 
 
 def missing_module(error: ImportError) -> UnreadableError:

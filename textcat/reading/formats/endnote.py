@@ -7,7 +7,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import reference_content, reference_fields, reference_format
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordSpan
+from textcat.reading.records import Block, Record, RecordSpan
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -37,7 +37,7 @@ _TAGS["journal"] = ("periodical/full-title", "titles/secondary-title", "periodic
 _OTHERS = ("titles/short-title", "accession-num", "work-type", "auth-address", "label", "remote-database-name")
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     from xml.etree import ElementTree
 
     text, end, _rest = span.text(settings).partition(_END)

@@ -16,12 +16,12 @@ from textcat.reading.formats.xml_items import (
     lines_of,
 )
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import RecordContent
+from textcat.reading.records import Record
 
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 
 
-def _of_rss(item: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _of_rss(item: Any, opening: Opening, settings: InputSettings) -> Record:
     texts = {
         "title": _without_markup(line_of(child(item, "title"))),
         "abstract": _page_text(child(item, "description")),
@@ -37,7 +37,7 @@ def _of_rss(item: Any, opening: Opening, settings: InputSettings) -> RecordConte
     return news_content(NewsItem(name, texts, date, language, categories), settings)
 
 
-def _of_atom(entry: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _of_atom(entry: Any, opening: Opening, settings: InputSettings) -> Record:
     texts = {
         "title": " ".join(_text_construct(child(entry, "title")).split()),
         "abstract": _text_construct(child(entry, "summary")),

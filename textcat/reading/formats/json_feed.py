@@ -7,7 +7,7 @@ from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.news import NewsItem, news_content, subject_of
 from textcat.reading.formats.ninjs import item_format
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import RecordContent
+from textcat.reading.records import Record
 
 _VERSION = re.compile(rb'"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org')
 
@@ -17,7 +17,7 @@ def is_json_feed(head: bytes) -> bool:
     return bool(_VERSION.search(head))
 
 
-def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+def _content(fields: dict[str, Any], settings: InputSettings) -> Record:
     texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     body = texts.get("content_text", "").strip() or _page_text(texts.get("content_html", ""))
     tags = fields.get("tags")

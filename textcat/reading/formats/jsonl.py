@@ -33,7 +33,6 @@ from textcat.reading.records import (
     Block,
     Candidates,
     Record,
-    RecordContent,
     RecordFormat,
     RecordSpan,
     Rejection,
@@ -72,7 +71,9 @@ class _Lines(RecordFormat):
             content = plain(loaded) if plain is not None and type(loaded) is dict else None
             if content is not None:
                 name, zones, date, fields = content
-                yield Record(name or f"{source}:{number}", source, number, zones, (), date, "", None, fields)
+                yield Record(
+                    name or f"{source}:{number}", zones, (), date, fields=fields, source=source, position=number
+                )
             elif line.strip():
                 parse = partial(_loaded_content, loaded, source, settings)
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
@@ -338,11 +339,11 @@ def _is_plain(value: Any) -> bool:
     return kind in _PLAIN_TYPES or (kind is list and _PLAIN_TYPES.issuperset(map(type, value)))
 
 
-def _content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(block: Block, settings: InputSettings, span: RecordSpan) -> Record:
     return _loaded_content(_parse_by_orjson(span.data) if settings.in_utf8() else None, block.source, settings, span)
 
 
-def _loaded_content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _loaded_content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> Record:
     """Return the content of a record; `loaded` is its JSON as parsed by orjson, None if orjson did not parse it."""
     is_plain = type(loaded) is dict and all(map(_is_plain, loaded.values()))
     fields = loaded if is_plain else read_object(span.text(settings))
@@ -394,9 +395,7 @@ def _labels_or_fault(value: Any, field: str, settings: InputSettings) -> Labels 
         return fault.with_traceback(None)
 
 
-def object_content(
-    fields: Mapping[str, Any], settings: InputSettings, candidates: Candidates | None = None
-) -> RecordContent:
+def object_content(fields: Mapping[str, Any], settings: InputSettings, candidates: Candidates | None = None) -> Record:
     """Return the content (id, texts and labels) of a record that is a JSON object, with the given `candidates`.
 
     The record's text is in the fields that the settings name. If they name none, it is in ``title`` and ``text`` or
@@ -416,7 +415,7 @@ def object_content(
     zones, others = settings.filled(_zones(fields, settings)), _further_fields(fields, settings)
     date = fields.get(settings.date_field)
     if settings.labels is None:
-        return RecordContent(name, zones, (), _date(date), fields=others)
+        return Record(name, zones, (), _date(date), fields=others)
     part = settings.part_in(_text(fields, settings.split_field))
     field, separator = settings.topics_field, settings.topics_separator
     if settings.topic_fields:
@@ -425,7 +424,7 @@ def object_content(
         topics, labelled_for = labels_in(_joined(fields.get(field)), field, separator)
     if fields.get("labelled_for") is not None:
         labelled_for = labels_in(_joined(fields["labelled_for"]), "labelled_for", separator).topics
-    return RecordContent(name, zones, topics, _date(date), part, labelled_for, others, candidates=candidates)
+    return Record(name, zones, topics, _date(date), part, labelled_for, others, candidates=candidates)
 
 
 def _parse_by_orjson(data: bytes) -> Any:

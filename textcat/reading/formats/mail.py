@@ -17,7 +17,7 @@ from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import decode_declared, extract_page
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -90,7 +90,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         position += bool(SEPARATOR.match(message))
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     """Return the content of a message of an mbox.
 
     Its id is the Message-ID, its title the Subject, and its body the plain-text parts that are not attachments or, if
@@ -104,7 +104,7 @@ def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordConte
         )
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
     name, said = _message(span, data, settings, without_tags)
-    return RecordContent(name, titled_zones(said.title, [said.body], settings), said.topics, said.date)
+    return Record(name, titled_zones(said.title, [said.body], settings), said.topics, said.date)
 
 
 def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:

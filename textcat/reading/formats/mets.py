@@ -28,7 +28,7 @@ from textcat.reading.formats.alto import (
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, children, line_of, outermost, parse_file
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan
 
 #: Maximum number of parts of articles in a METS file; each may be linked many times.
 MOST_AREAS = 1_000_000
@@ -448,10 +448,10 @@ class _Pages:
             return error.fault
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Record]:
     pages = _Pages(block, settings)
 
-    def parse(span: RecordSpan) -> RecordContent:
+    def parse(span: RecordSpan) -> Record:
         document = pages.document(span.data)
         texts: dict[bool, list[Word]] = {True: [], False: []}
         length = 0
@@ -469,7 +469,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 def _content(
     document: PlannedDocument, words: list[Word], title: str, body: str, source: str, settings: InputSettings
-) -> RecordContent:
+) -> Record:
     if not (title or body):
         raise left_out("has no words")
     title = " ".join(title.split()) if title else document.title
@@ -478,7 +478,7 @@ def _content(
     fields = settings.kept(said | {"word_confidence": mean_confidence(words)})
     zones = titled_zones(title, [body], settings)
     name = f"{source}#{document.id}" if document.id else ""
-    return RecordContent(name, zones, (), document.date, fields=fields, language=language)
+    return Record(name, zones, (), document.date, fields=fields, language=language)
 
 
 FORMAT = RecordFormat(_spans, _parser, "Document {}")

@@ -15,7 +15,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date, moment, with_zone
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import NO_VERSION, RecordContent
+from textcat.reading.records import NO_VERSION, Record
 
 _LAST_ZONE = "-12:00"  # when a time has passed there, it has passed everywhere
 _SHOWN = 80  # maximum characters of an embargo in messages
@@ -105,7 +105,7 @@ class NewsItem(NamedTuple):
     version_date: str = ""  # orders versions with the same number; "": use its date
 
 
-def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
+def news_content(item: NewsItem, settings: InputSettings) -> Record:
     """Convert a news item to the content of a record.
 
     If it has no body, its abstract becomes the body. A canceled item, or one under embargo, is marked as left out.
@@ -133,7 +133,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
     zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
     said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip())
-    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said, key, reason, due, None, kind)
+    return Record(mark_surrogates(item.id), zones, topics, date, "", None, *said, key, reason, due, None, kind)
 
 
 def left_out(why: str, always: str = "") -> UnreadableError:

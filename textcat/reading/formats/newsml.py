@@ -16,13 +16,13 @@ from textcat.reading.formats.xml_items import (
     outermost,
 )
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import RecordContent
+from textcat.reading.records import Record
 
 _SUBJECTS = ("Subject", "SubjectMatter", "SubjectDetail", "SubjectQualifier")
 _NO_TEXT = frozenset(("Photo", "Graphic", "Video", "Audio", "ComplexData"))
 
 
-def _content(item: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _content(item: Any, opening: Opening, settings: InputSettings) -> Record:
     named, managed = child(item, "Identification", "NewsIdentifier"), child(item, "NewsManagement")
     parts = [line_of(child(named, name)) for name in ("ProviderId", "DateId", "NewsItemId")]
     texts, language = _texts(item)

@@ -17,7 +17,7 @@ from textcat.reading.formats.xml_items import (
     lines_of,
 )
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import RecordContent
+from textcat.reading.records import Record
 
 _OTHERS = {
     "packageItem": "a package, whose items are elsewhere",
@@ -28,7 +28,7 @@ _OTHERS = {
 }
 
 
-def _content(element: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _content(element: Any, opening: Opening, settings: InputSettings) -> Record:
     kind = element.tag.rpartition("}")[2]
     if kind in _OTHERS:
         raise left_out(f"is {_OTHERS[kind]}")

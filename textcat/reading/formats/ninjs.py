@@ -13,7 +13,7 @@ from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.json_values import members_of, values_in
 from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _OF_ITEM = re.compile(rb'"(?:uri|guid)"\s*:')
 _NAMES = re.compile(
@@ -80,16 +80,16 @@ def _ranges_of_items(data: bytes, start: int, depth: int = 2) -> list[tuple[int,
     return items
 
 
-def item_format(content: Callable[[dict[str, Any], InputSettings], RecordContent]) -> RecordFormat:
+def item_format(content: Callable[[dict[str, Any], InputSettings], Record]) -> RecordFormat:
     """Return a format of JSON files with many items; `content` converts the fields of an item to a record's content."""
 
-    def of_item(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    def of_item(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
         return content(jsonl.read_object(span.text(settings)), settings)
 
     return RecordFormat(_spans, by_record(of_item), "Item {}", jsonl.ARRAY.cutter)
 
 
-def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+def _content(fields: dict[str, Any], settings: InputSettings) -> Record:
     """Return the content of an item: ninjs 1 has texts such as body_text, later versions have lists of them."""
     lower = {name.lower(): value for name, value in fields.items()}
     if lower.get("type") in ("event", "planning") or "eventdetails" in lower:

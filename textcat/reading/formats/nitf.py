@@ -15,7 +15,7 @@ from textcat.reading.formats.xml_items import (
     lines_of,
 )
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import RecordContent
+from textcat.reading.records import Record
 
 _SUBJECT_NAMES = ("tobject.subject.detail", "tobject.subject.matter", "tobject.subject.type")
 
@@ -40,7 +40,7 @@ def nitf_language(nitf: Any) -> str:
     return language_of(child(nitf, "body"), nitf) or _meta(child(nitf, "head"), "lang")
 
 
-def _content(nitf: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _content(nitf: Any, opening: Opening, settings: InputSettings) -> Record:
     head = child(nitf, "head")
     about = child(head, "docdata")
     release = attribute(child(about, "date.release"), "norm")

@@ -14,7 +14,7 @@ from textcat.reading.dates import date_text, iso_date
 from textcat.reading.faults import UnreadableError, encoding_error
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in, labels_of_fields
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan
 from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # maximum rows of a batch
@@ -149,7 +149,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
     return (RecordSpan(row, -1, b"") for row in range(block.position, block.position + n_rows))
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Record]:
     """Return a function that parses the `RecordSpan` of a row; it raises UnreadableError if the row has no text."""
     pa = _arrow()
     batch = _unpacked(pa, block)
@@ -157,7 +157,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
     values = {"": [None] * batch.num_rows} | {name: _column(pa, batch, name) for name in which.names()}
     titles, bodies = values[which.title], [values[name] for name in which.body]
 
-    def parse(span: RecordSpan) -> RecordContent:
+    def parse(span: RecordSpan) -> Record:
         i = span.position - block.position
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
@@ -171,7 +171,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         when = _plain(values[which.date][i], settings)
         date = "" if when is None or isinstance(when, list | dict) else iso_date(str(when))
         if settings.labels is None:
-            return RecordContent(name, zones, (), date, fields=fields)
+            return Record(name, zones, (), date, fields=fields)
         separator, answer = settings.topics_separator, _decoded(values[which.answer][i], settings)
         if which.topic_fields:
             labels = labels_of_fields({name: _decoded(values[name][i], settings) for name in which.topic_fields})
@@ -182,7 +182,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             names = labels_in(_decoded(names, settings), "labelled_for", separator).topics
             labels = labels._replace(labelled_for=names)
         part = settings.part_in(_text(values[which.split][i], settings) or "")
-        return RecordContent(name, zones, labels.topics, date, part, labels.labelled_for, fields)
+        return Record(name, zones, labels.topics, date, part, labels.labelled_for, fields)
 
     return parse
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import InputSettings, LabelSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
@@ -33,7 +33,7 @@ def is_wanted_story(name: str, labels: LabelSettings) -> bool:
     return any(isinstance(span.first, int) or span.holds(0, "-".join(day.groups())) for span in spans)
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     """Return the content of the only story in a file.
 
     The id is its itemid, the date is the newsitem's; the zones are title (the headline), dateline and body (a line
@@ -52,8 +52,8 @@ def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordConte
     zones = settings.filled({"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])})
     language = story.attributes.get("xml:lang", "")
     if settings.labels is None:
-        return RecordContent(name, zones, (), date, language=language)
-    return RecordContent(name, zones, *_labels(story, int(name), date, settings.labels), language=language)
+        return Record(name, zones, (), date, language=language)
+    return Record(name, zones, *_labels(story, int(name), date, settings.labels), language=language)
 
 
 def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:

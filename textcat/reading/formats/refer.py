@@ -5,7 +5,7 @@ import re
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import reference_content, reference_fields, reference_format, tagged_lines
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordSpan
+from textcat.reading.records import Block, Record, RecordSpan
 
 # A type, or any field after a blank line or at the start; the percent sign first, because it is rare.
 _START = re.compile(rb"%(?:(?<=\n%)0|(?:(?<=\n\n%)|(?<=\n\r\n%)|(?<=\A%)|(?<=\n\xef\xbb\xbf%))[0A-Z])[ \t]")
@@ -32,7 +32,7 @@ _TAGS = {
 }
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     values = _values(span.text(settings))
     if not values:
         raise UnreadableError("has no line such as '%T Title', so it is not Refer: name its format with --format")

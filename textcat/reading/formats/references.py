@@ -15,7 +15,7 @@ from typing import Any
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.jsonl import object_content
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _LISTS = frozenset({"authors", "keywords", "notes"})
 #: The RIS tags of each field; the first one is used for writing.
@@ -181,7 +181,7 @@ class StartCutter:
 
 
 def reference_format(
-    start: re.Pattern[bytes], content: Callable[[Block, InputSettings, RecordSpan], RecordContent]
+    start: re.Pattern[bytes], content: Callable[[Block, InputSettings, RecordSpan], Record]
 ) -> RecordFormat:
     """Return a format whose records begin at matches of `start`, and are parsed by `content`, as in `by_record`."""
     return RecordFormat(partial(spans_from, start), by_record(content), "Record {}", lambda *_: StartCutter(start))
@@ -199,7 +199,7 @@ def spans_from(start: re.Pattern[bytes], block: Block, settings: InputSettings) 
         yield RecordSpan(position, offset, data)
 
 
-def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record:
     """Convert the fields of a reference to the content of a record.
 
     By default, title and abstract are its texts, and keywords its topics.
@@ -366,7 +366,7 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str = "") -> d
     return {tag: kept for tag, texts in joined.items() if (kept := [*filter(None, texts)])}
 
 
-def _ris_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _ris_content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     text = span.text(settings)
     values = _tagged_values(text, _RIS_LINE, "ER")
     if "TY" not in values:
@@ -396,7 +396,7 @@ def _lines_of_ris(text: str) -> str:
     return "\n".join(map(str.rstrip, text[: end and end.start()].split("\n"))).strip("\n")
 
 
-def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     values = _tagged_values(span.text(settings), _MEDLINE_LINE)
     if "PMID" not in values:
         raise UnreadableError(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings, LabelSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -101,7 +101,7 @@ def _spans_between(position: int, offset: int, data: bytes) -> Iterator[RecordSp
         offset += len(part)
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     """Return the content of a story.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
@@ -123,7 +123,7 @@ def _named(story: str) -> str:
     return f"story {identifier[1]}" if identifier else "a story without NEWID"
 
 
-def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
+def _usual_story(story: str, settings: InputSettings) -> Record | None:
     """Parse a story that two patterns match, faster than `_story` does; return None for other stories."""
     head = _HEAD.match(story)
     text = _TEXT.fullmatch(story, story.find("<TEXT", head.end())) if head else None
@@ -132,12 +132,12 @@ def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
     indexed, lewis, cgi, name, date, topics = head.groups()
     part = _usual_part(indexed, lewis, cgi, settings.labels)
     if part == "unused" and settings.labels is not None and not settings.labels.unused:
-        return RecordContent(name, {}, split=part)
+        return Record(name, {}, split=part)
     title, dateline, body = map(_clean, text.groups())
     return _labelled(name, {"title": title, "dateline": dateline, "body": body}, topics, date, part, settings)
 
 
-def _story(story: str, settings: InputSettings) -> RecordContent:
+def _story(story: str, settings: InputSettings) -> Record:
     if not story.endswith("</REUTERS>"):
         raise UnreadableError("is cut off before </REUTERS>")
     head = _index(story, ">", 0)
@@ -151,16 +151,14 @@ def _story(story: str, settings: InputSettings) -> RecordContent:
     return _labelled(name, zones, topics, date, _part(attributes, settings.labels), settings)
 
 
-def _labelled(
-    name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings
-) -> RecordContent:
+def _labelled(name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings) -> Record:
     """Return a story's content, with labels if the settings ask for them; `topics` is that of the element TOPICS."""
     # Some dates end in control characters, such as "&#5;", or in a remark: "# date added".
     zones, date = settings.filled(zones), iso_date(re.split("[&#]", date, maxsplit=1)[0])
     if settings.labels is None:
-        return RecordContent(name, zones, (), date)
+        return Record(name, zones, (), date)
     names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories have a topic twice
-    return RecordContent(name, zones, names, date, part)
+    return Record(name, zones, names, date, part)
 
 
 def _value(attributes: Mapping[str, str], name: str) -> str:

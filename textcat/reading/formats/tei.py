@@ -21,7 +21,7 @@ from textcat.reading.formats.xml_items import (
     outermost,
 )
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import NO_VERSION, RecordContent
+from textcat.reading.records import NO_VERSION, Record
 
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 # attribute `value` in versions before P5
@@ -51,7 +51,7 @@ _SOFT_HYPHENS = "\xad\u00ac\u2e17"  # characters that only divide words
 _RUN = re.compile(rf"([-\u2010{_SOFT_HYPHENS}]?)([ \t\r\n{_BREAK}{_NO_BREAK}]+)")
 
 
-def _content(tei: Any, opening: Opening, settings: InputSettings) -> RecordContent:
+def _content(tei: Any, opening: Opening, settings: InputSettings) -> Record:
     header, text = child(tei, "teiHeader"), child(tei, "text")
     described, profile = child(header, "fileDesc"), child(header, "profileDesc")
     of_text = frozenset() if text is None else frozenset(_abstracts(text))

@@ -7,7 +7,7 @@ import numpy as np
 
 from textcat.reading.formats.documents import whole_file
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -42,12 +42,12 @@ def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan
         offset += len(line) + 1
 
 
-def _whole_content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _whole_content(block: Block, settings: InputSettings, span: RecordSpan) -> Record:
     text = span.text(settings)
     if settings.labels is None:
-        return RecordContent(block.source, {"body": text})
+        return Record(block.source, {"body": text})
     title, body = _title_and_body(text.replace("\r\n", "\n").replace("\r", "\n"), settings.labels.headers)
-    return RecordContent(block.source, {"title": title, "body": body})
+    return Record(block.source, {"title": title, "body": body})
 
 
 def _title_and_body(text: str, headers: str) -> tuple[str, str]:
@@ -59,8 +59,8 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
     return " ".join(subject[1].split()) if subject else "", rest.strip()
 
 
-def _line_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    return RecordContent("", {"body": span.text(settings).removeprefix("\ufeff").strip()})
+def _line_content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
+    return Record("", {"body": span.text(settings).removeprefix("\ufeff").strip()})
 
 
 LINES = RecordFormat(nonblank_lines, by_record(_line_content), "Line {}", lambda *_: LineCutter())

@@ -19,7 +19,7 @@ from textcat.reading.formats.html import decode_page, extract_text
 from textcat.reading.formats.http import HttpResponse, media_type
 from textcat.reading.formats.news import left_out
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan, by_record
 
 _HEAD = re.compile(rb"WARC/[01]\.[0-9]{1,2}\r?\n")
 _LONGEST_VERSION = 16  # bytes of the line that `_HEAD` matches
@@ -196,7 +196,7 @@ def _head_and_body(data: bytes) -> tuple[bytes, bytes]:
     return data[: stop.end()], data[stop.end() :]
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     """Return the content of a record.
 
     Its id is its WARC-Record-ID, as many records may have the same address, and its date the WARC-Date.
@@ -226,7 +226,7 @@ def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordConte
     further = {"uri": uri, "date": date, "language": language, "published": page.date, "author": page.author}
     zones = titled_zones(" ".join(clean(page.title).split()), [clean(page.body)], settings)
     id_ = fields.get("warc-record-id", "").strip("<>")
-    return RecordContent(id_, zones, (), date, fields=settings.kept(further), language=language)
+    return Record(id_, zones, (), date, fields=settings.kept(further), language=language)
 
 
 def _damage(what: str) -> UnreadableError:

@@ -6,7 +6,7 @@ from itertools import chain
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import reference_content, reference_fields, reference_format, tagged_lines
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordSpan
+from textcat.reading.records import Block, Record, RecordSpan
 
 _START = re.compile(rb"^(?:\xef\xbb\xbf)?PT [A-Z][ \t]*\r?\n", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
@@ -32,7 +32,7 @@ _TAGS = {
 }
 
 
-def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> Record:
     if not _START.match(span.data):
         raise UnreadableError(
             "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"

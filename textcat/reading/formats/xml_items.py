@@ -18,7 +18,7 @@ from textcat.reading.formats.documents import missing_module, tidy_lines
 from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, Record, RecordFormat, RecordSpan
 
 #: The tags of items by format; a file whose root is in `_ROOTS` has this format, too.
 TAGS = {
@@ -202,7 +202,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
 
 # A function of an item and the declarations of its file, which returns the content of the item.
-_Content: TypeAlias = "Callable[[Any, Opening, InputSettings], RecordContent]"
+_Content: TypeAlias = "Callable[[Any, Opening, InputSettings], Record]"
 
 
 def item_format(content: _Content) -> RecordFormat:
@@ -213,12 +213,12 @@ def item_format(content: _Content) -> RecordFormat:
     return RecordFormat(_spans, partial(_parser, content), "Item {}", lambda _, form, __: _ItemCutter(form))
 
 
-def _parser(content: _Content, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+def _parser(content: _Content, block: Block, settings: InputSettings) -> Callable[[RecordSpan], Record]:
     opening, tags = _opening(block.header), TAGS[block.format]
     tag = re.compile(rb"<%s(%s)(?=[\s/>])" % (_NAME, tags))
     end = re.compile(rb"</%s(?:%s)\s*>\Z|/>\Z" % (_NAME, tags))
 
-    def parse(span: RecordSpan) -> RecordContent:
+    def parse(span: RecordSpan) -> Record:
         start = tag.match(span.data)
         if not start:
             raise _no_items(span.data, block.format)

@@ -232,12 +232,12 @@ def _read(
             records = [
                 Record(
                     document.id,
-                    reading.corpus.name,
-                    start + i,
                     document.zones,
                     document.topics,
                     document.date,
                     fields=document.fields,
+                    source=reading.corpus.name,
+                    position=start + i,
                 )
                 for i, document in enumerate(batch, 1)
             ]
