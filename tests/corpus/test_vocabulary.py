@@ -222,9 +222,10 @@ def test_the_sum_of_a_vocabulary_is_compared(tmp_path):
 @given(
     st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)),
     st.sets(st.sampled_from("abcdef"), min_size=1),
+    st.sets(st.sampled_from("abcdef")),
 )
-def test_the_nearest_broader_concepts_that_are_topics_count(broader, topics):
-    vocabulary = Vocabulary({topic: (f"name of {topic}",) for topic in "abcdef"}, broader=broader)
+def test_the_nearest_broader_concepts_that_are_topics_count_with_a_name_or_without(broader, topics, named):
+    vocabulary = Vocabulary({topic: (f"name of {topic}",) for topic in named}, broader=broader)
 
     def nearest(concept, seen):
         found = set()
@@ -234,5 +235,7 @@ def test_the_nearest_broader_concepts_that_are_topics_count(broader, topics):
 
     expected = {topic: found for topic in topics if (found := nearest(topic, {topic}))}
     assert {topic: {*others} for topic, others in vocabulary.broader_of(topics).items()} == expected
+    if not topics <= named:
+        return
     by_name = vocabulary.broader_of(f"name of {topic}" for topic in topics)
     assert {topic[-1]: {other[-1] for other in others} for topic, others in by_name.items()} == expected

@@ -44,6 +44,7 @@ def model(run):
 def test_a_topic_is_found_by_its_id_or_its_name():
     topics, names = ["a", "b", "c", "Apple"], {"a": "Apple", "b": "pear", "c": "Pear"}
     assert [find_topic(topics, names, wanted) for wanted in ("a", "pear", "Pear", "Apple")] == ["a", "b", "c", "Apple"]
+    assert find_topic(["tea", "Cafe\u0301"], {}, "caf\u00e9") == "Cafe\u0301"
     with pytest.raises(TextcatError, match=r"2 topics have the name 'PEAR': give the id of one of them, b, c\."):
         find_topic(topics, names, "PEAR")
     with pytest.raises(TextcatError, match=r"no topic 'paer'\. Did you mean '[pP]ear'\? `textcat topics MODEL`"):

@@ -13,6 +13,8 @@ def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
     assert (project["project_id"], project["is_trained"]) == ("news", True)
     answer = post(service, "/v1/projects/news/suggest", data={"text": STORY, "limit": 2}).json()
     assert len(answer["results"]) == 2
+    several = post(service, "/v1/projects/news/suggest", data={"text": "gold", "limit": 50}).json()["results"]
+    assert [row["score"] for row in several] == sorted((row["score"] for row in several), reverse=True)
     assert {"uri", "label", "notation", "score"} == answer["results"][0].keys()
     assert {row["uri"]: row["label"] for row in answer["results"]}["wheat"] == "Weizen"
     documents = [{"document_id": "a", "text": STORY}, {"text": "gold"}]

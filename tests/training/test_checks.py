@@ -90,9 +90,10 @@ def test_topics_without_a_negative_example_and_names_that_are_no_topics_are_told
     assert are_single(corpus) is (not everywhere)
 
 
-def test_topics_that_differ_in_case_or_unicode_form_only_are_told():
-    for topics in (["grain", "Grain"], ["caf\u00e9", "cafe\u0301"], ["STRASSE", "straße"], ["\u212b", "\u00c5", "x"]):
-        with pytest.warns(UserWarning, match=r"2 of \d topics differ from others in case or Unicode form only"):
+def test_topics_that_look_the_same_but_for_case_are_told():
+    same = [["grain", "Grain"], ["caf\u00e9", "cafe\u0301"], ["STRASSE", "straße"], ["\u212b", "\u00c5", "x"]]
+    for topics in (*same, ["wood", "wood\u200b"]):
+        with pytest.warns(UserWarning, match=r"2 of \d topics differ from others in case, Unicode form or invisible"):
             warn_of_topics(topics)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -97,7 +97,7 @@ def _texts_of_names(location: str, descriptions: Any) -> dict[str, str]:
             f"{location} must have a text for each topic{other}: write such as "
             + ('wheat = "Wheat and flour".' if location.endswith(".toml") else '{"wheat": "Wheat and flour"}.')
         )
-    return dict(descriptions)
+    return _unique(location, ((name.strip(), words) for name, words in descriptions.items()))
 
 
 def _from_table(location: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:

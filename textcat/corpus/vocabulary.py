@@ -7,6 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,7 +124,10 @@ class Vocabulary:
         Topics are given by id or preferred name. A broader concept that is not a topic is replaced by its own broader
         concepts.
         """
-        id_of = self._ids(topics)
+        # Also of concepts without a name in the language of the names.
+        concepts = {*self.broader, *chain.from_iterable(self.broader.values())}
+        topics = [*topics]
+        id_of = {topic: topic for topic in topics if topic in concepts} | self._ids(topics)
         topic_of = {id_: topic for topic, id_ in id_of.items()}
 
         def nearest(concept: str) -> Iterator[str]:

@@ -189,14 +189,14 @@ def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[s
 
 
 def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
-    """Warn of unknown topics that join several of the tagger's, or differ from one in case or Unicode form only."""
+    """Warn of unknown topics that join several of the tagger's, or look like one but for case."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
     alike = {folded_name(topic): topic for topic in tagger.topics}
     if several := sorted(topic for topic in unknown if folded_name(topic) in alike):
         warn_once(
             f"{len(several):,} topics of the documents to measure on, such as {several[0]!r}, differ from those of the "
-            f"model, such as {alike[folded_name(several[0])]!r}, in case or Unicode form only, and do not count: if "
-            "they are the same, write them in the same way."
+            f"model, such as {alike[folded_name(several[0])]!r}, in case, Unicode form or invisible characters "
+            "only, and do not count: if they are the same, write them in the same way."
         )
     known = set(tagger.topics)
     for sign in _SEPARATORS:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from textcat.base.errors import TextcatError, first_of
+from textcat.reading.labels import folded_name
 
 _END = re.compile("[/#]")  # separators before the last part of a URI
 
@@ -23,13 +24,14 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
     if not isinstance(wanted, str):
         raise TextcatError(f"{wanted!r:.60} is no topic: give the id or the name of one, a text.")
     same_name = [topic for topic, name in names.items() if name == wanted]
-    folded = wanted.casefold()
-    ids = same_name or [topic for topic, name in names.items() if name.casefold() == folded]
+    called = {topic: names.get(topic, topic) for topic in topics}
+    ids = same_name or [topic for topic, name in called.items() if folded_name(name) == folded_name(wanted)]
     if len(ids) == 1:
         return ids[0]
     if ids:
         shown = first_of(sorted(ids))
         raise TextcatError(f"{len(ids)} topics have the name {wanted!r}: give the id of one of them, {shown}.")
+    folded = wanted.casefold()
     text_of = {text.casefold(): text for text in chain(topics, names.values())}
     # users may know only the end of a URI, or only one word of a name
     ends = {_END.split(text)[-1]: text_of[text] for text in text_of}
@@ -44,10 +46,10 @@ def topic_finder(topics: Collection[str], names: Mapping[str, str]) -> Callable[
     by_name, by_folded = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for topic, name in names.items():
         by_name[name].append(topic)
-        by_folded[name.casefold()].append(topic)
+        by_folded[folded_name(name)].append(topic)
 
     def find(wanted: str) -> str:
-        ids = [wanted] if wanted in topics else by_name.get(wanted) or by_folded.get(wanted.casefold(), [])
+        ids = [wanted] if wanted in topics else by_name.get(wanted) or by_folded.get(folded_name(wanted), [])
         return ids[0] if len(ids) == 1 else find_topic(topics, names, wanted)
 
     return find

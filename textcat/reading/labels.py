@@ -53,9 +53,14 @@ def label_name(name: str) -> str:
     return intern(" ".join(join_surrogates(name).split()))
 
 
+def seen_name(name: str) -> str:
+    """Return a key that is equal for names of topics that look the same, whatever their code points."""
+    return "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+
+
 def folded_name(name: str) -> str:
-    """Return a key that is equal for names of topics that differ in case or Unicode form only."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    """Return a key that is equal for names of topics that look the same but for case: see `seen_name`."""
+    return unicodedata.normalize("NFKC", seen_name(name).casefold())
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:

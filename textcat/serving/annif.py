@@ -147,7 +147,11 @@ async def project(project: Project, call: Call) -> dict[str, Any]:
     responses=problems(body=True),
 )
 async def suggest(project: Project, call: Call) -> bytes:
-    """Suggest subjects for a text, as Annif does; the request is a form with `text`, `limit` and `threshold`."""
+    """Suggest subjects for a text, as Annif does; the request is a form with `text`, `limit` and `threshold`.
+
+    The `limit` subjects that the model ranks first are ordered by their `score`, which is the probability, if the model
+    has probabilities.
+    """
     form: SuggestForm = await form_of(call, SuggestForm)
     served = served_model(call, project, 1)
     answer = await served.work.tag_one(form.text, _choice(form, served))
@@ -193,7 +197,7 @@ def _language(query: SuggestQuery, call: Call, served: Served) -> str:
 
 
 def _subjects(tags: Tags, labels: Labels, language: str, served: Served) -> list[dict[str, Any]]:
-    return [
+    subjects = [
         {
             "uri": tag["topic"],
             "label": labels.find(tag["topic"], tag.get("name") or tag["topic"], language, served),
@@ -203,6 +207,7 @@ def _subjects(tags: Tags, labels: Labels, language: str, served: Served) -> list
         }
         for tag in tags
     ]
+    return sorted(subjects, key=lambda subject: -subject["score"])
 
 
 def _project(served: Served, labels: Labels) -> dict[str, Any]:

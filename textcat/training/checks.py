@@ -2,7 +2,6 @@
 
 import os
 import re
-import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -17,7 +16,7 @@ from textcat.features.scripts import SPACY
 from textcat.features.store import check_target
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
-from textcat.reading.labels import NO, YES, folded_name
+from textcat.reading.labels import NO, YES, folded_name, seen_name
 from textcat.recipes.recipe import Recipe
 
 # Languages written without spaces, by their scripts; a text with kana is Japanese, even if it has Chinese characters.
@@ -225,16 +224,17 @@ def _warn_of_missing_values(topics: Collection[str], documents: Sequence[Documen
 
 
 def _warn_of_topics_written_alike(topics: Collection[str]) -> None:
-    """Warn of topics that differ only in case or in Unicode normalization, such as "Grain" and "grain"."""
+    """Warn of topics that differ only in case, Unicode form or invisible characters, such as "Grain" and "grain"."""
     alike = defaultdict[str, list[str]](list)
     for topic in sorted(topics):
         alike[folded_name(topic)].append(topic)
     if several := [names for names in alike.values() if len(names) > 1]:
         n, (first, second, *_) = sum(map(len, several)), several[0]
-        shown = ascii if unicodedata.normalize("NFKC", first) == unicodedata.normalize("NFKC", second) else repr
+        shown = ascii if seen_name(first) == seen_name(second) else repr
         warnings.warn(
-            f"{n:,} of {len(topics):,} topics differ from others in case or Unicode form only, such as {shown(first)} "
-            f"and {shown(second)}: they are trained as different topics; if they are one, write it in one way.",
+            f"{n:,} of {len(topics):,} topics differ from others in case, Unicode form or invisible characters only, "
+            f"such as {shown(first)} and {shown(second)}: they are trained as different topics; if they are one, write "
+            "it in one way.",
             UserWarning,
             stacklevel=2,
         )
