@@ -210,7 +210,9 @@ def _restricted_source(source: Source, states: States) -> Iterator[Source]:
     restricted = source.restricted({name: number for number, name in enumerate(states)})
     inside = [state._replace(name=name[len(above) :]) for name, state in states.items()]
     # Also of files that have just disappeared, which the folder no longer has.
-    yield restricted._replace(states=inside, numbers=[*range(len(inside))], state=None, changed=_unchanged)
+    sizes = [state.size for state in inside if state.size >= 0]
+    restricted = restricted._replace(states=inside, numbers=[*range(len(inside))], size=sum(sizes), files=len(sizes))
+    yield restricted._replace(state=None, changed=_unchanged)
 
 
 def _unchanged() -> None:
