@@ -209,7 +209,7 @@ def test_a_model_is_measured_on_any_file_as_a_whole_whatever_its_name(run, model
     assert json.loads(run("corpora", "show", "test.jsonl", "--as", "json").out)["documents"]["train"] == len(documents)
     Path("test.jsonl").rename("some.jsonl")
     assert json.loads(run("evaluate", model, "some.jsonl", "--as", "json").out)["test_documents"] == len(documents)
-    assert "Report: " in run("report", model, "some.jsonl", "--out", "r.html").out
+    assert "Report: " in run("report", model, "some.jsonl", "--out", "r.html", "--bootstrap", "0").out
 
 
 def test_of_a_named_corpus_with_both_parts_the_test_part_is_measured_and_it_is_said(run, model):

@@ -100,7 +100,8 @@ def run(*arguments):
 
 def test_the_commands_write_reports(newswire_model, tmp_path):
     printed = run(
-        "report", newswire_model, "--out", tmp_path / "r.html", "--label-issues", tmp_path / "s.jsonl", "--band", "ALL"
+        *("report", newswire_model, "--out", tmp_path / "r.html", "--bootstrap", "100"),
+        *("--label-issues", tmp_path / "s.jsonl", "--band", "ALL"),
     )
     assert re.search(r"Report: .*r\.html \(\d+ kB\)", printed.replace("\n", ""))
     assert (tmp_path / "s.jsonl").exists()
