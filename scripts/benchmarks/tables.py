@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = "tables"  # beside the pages
+_MOST_DIFFERENCES = 4  # from the table above: if more conditions differ, a table lists all of them
 _SHOWN = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 
 
@@ -46,7 +47,18 @@ class Table(NamedTuple):
 
     def measured(self) -> str:
         """Return a sentence of how the figures were measured."""
-        return f"Measured: {'; '.join(f'{name}: {value}' for name, value in self.conditions._asdict().items())}."
+        return f"Measured: {_listed(self.conditions._asdict())}."
+
+    def measured_as(self, above: Conditions) -> str | None:
+        """Return a sentence of what differs from the conditions of the table above; None if too much does."""
+        differing = {name: value for name, value in self.conditions._asdict().items() if value != getattr(above, name)}
+        if len(differing) > _MOST_DIFFERENCES:
+            return None
+        return f"Measured as the table above{', except ' if differing else ''}{_listed(differing)}."
+
+
+def _listed(conditions: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in conditions.items())
 
 
 def make_table(title: str, conditions: Conditions, rows: Sequence[Mapping[str, object]]) -> Table:
@@ -74,16 +86,16 @@ def write_table(path: Path, table: Table) -> None:
 def with_tables(page: str, folder: Path) -> str:
     """Return the text of a page with the tables that it names, from the files of a folder.
 
-    Of tables that follow each other and were measured alike, the last one says how.
+    A table that was measured nearly like the one above it says only what differs.
     """
-    tables = [read_table(folder / f"{name}.json") for name in names_of_tables(page)]
-    shown = iter(
-        f"{table.grid()}\nMeasured as the next table.\n"
-        if after and table.conditions == after.conditions
-        else str(table)
-        for table, after in zip(tables, [*tables[1:], None], strict=False)
-    )
-    return _SHOWN.sub(lambda match: f"{match[1]}{match[2]}\n{next(shown)}\n", page)
+    shown, above = [], None
+    for name in names_of_tables(page):
+        table = read_table(folder / f"{name}.json")
+        measured = (above and table.measured_as(above)) or table.measured()
+        shown.append(f"{table.grid()}\n{measured}\n")
+        above = table.conditions
+    tables = iter(shown)
+    return _SHOWN.sub(lambda match: f"{match[1]}{match[2]}\n{next(tables)}\n", page)
 
 
 def names_of_tables(page: str) -> Iterator[str]:

@@ -54,20 +54,39 @@ def test_a_page_gets_what_was_measured_and_keeps_its_text(tmp_path):
     assert read_table(tmp_path / "tables" / "speed.json").rows == [["textcat", "1"], ["é", None]]
 
 
-@pytest.mark.parametrize(("loads", "n_said"), [("111", 1), ("112", 2), ("121", 3), ("1", 1)])
-def test_tables_that_follow_each_other_and_were_measured_alike_say_so_once(tmp_path, loads, n_said):
+@pytest.mark.parametrize(
+    ("loads", "said"),
+    [
+        ("111", ["", ""]),
+        ("112", ["", ", except load: 2"]),
+        ("122", [", except load: 2", ""]),
+        ("121", [", except load: 2", ", except load: 1"]),
+        ("1", []),
+    ],
+)
+def test_a_table_says_only_what_differs_from_how_the_one_above_was_measured(tmp_path, loads, said):
     page = ""
     for n, load in enumerate(loads):
         rows = [{"seconds": n}]
         write_table(tmp_path / f"t{n}.json", make_table("Speed", CONDITIONS._replace(load=load), rows))
         page += f"<!-- table: t{n} -->\n<!-- end of table -->\n\n"
     shown = with_tables(page, tmp_path)
-    assert shown.count("Measured: ") == n_said
-    assert shown.count("Measured as the next table.") == len(loads) - n_said
+    assert shown.count("Measured: date: 2026-11-25; ") == 1
+    assert re.findall("Measured as the table above(.*)[.]", shown) == said
     assert [line for line in shown.splitlines() if re.fullmatch(r"\| \d \|", line)] == [
         f"| {n} |" for n in range(len(loads))
     ]
     assert with_tables(shown, tmp_path) == shown
+
+
+def test_a_table_that_was_measured_otherwise_lists_all_conditions(tmp_path):
+    write_table(tmp_path / "a.json", make_table("Speed", CONDITIONS, [{"seconds": 1}]))
+    other = Conditions(*(f"{value} 2" for value in CONDITIONS))
+    write_table(tmp_path / "b.json", make_table("Speed", other, [{"seconds": 2}]))
+    page = "<!-- table: a -->\n<!-- end of table -->\n\n<!-- table: b -->\n<!-- end of table -->\n"
+    shown = with_tables(page, tmp_path)
+    assert shown.count("Measured: ") == 2
+    assert "date: 2026-11-25 2; commit: 1234567 2;" in shown
 
 
 def test_the_commits_are_in_the_history():
