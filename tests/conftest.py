@@ -85,7 +85,7 @@ def forked_workers():
     context_of = multiprocessing.get_context
 
     def get_context(method=None):
-        if method != "spawn":
+        if method != "spawn" or not hasattr(os, "fork"):
             return context_of(method)
         context = context_of("forkserver")
         context.set_forkserver_preload(IMPORTED)
