@@ -239,3 +239,11 @@ def test_the_nearest_broader_concepts_that_are_topics_count_with_a_name_or_witho
         return
     by_name = vocabulary.broader_of(f"name of {topic}" for topic in topics)
     assert {topic[-1]: {other[-1] for other in others} for topic, others in by_name.items()} == expected
+
+
+def test_a_later_vocabulary_keeps_the_broader_topics_of_topics_that_it_does_not_have():
+    before = {"a": ("b",), "c": ("b",)}
+    assert Vocabulary({"x": ("ex",)}).broader_after("abc", before) == before
+    later = Vocabulary({"c": ("see",)}, broader={"c": ("d",), "d": ("a",)})
+    assert later.broader_after("abc", before) == {"a": ("b",), "c": ("a",)}
+    assert Vocabulary({"a": ("ay",)}, broader={"x": ("y",)}).broader_after("abc", before) == {"c": ("b",)}

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -124,10 +124,7 @@ class Vocabulary:
         Topics are given by id or preferred name. A broader concept that is not a topic is replaced by its own broader
         concepts.
         """
-        # Also of concepts without a name in the language of the names.
-        concepts = {*self.broader, *chain.from_iterable(self.broader.values())}
-        topics = [*topics]
-        id_of = {topic: topic for topic in topics if topic in concepts} | self._ids(topics)
+        id_of = self._concepts([*topics])
         topic_of = {id_: topic for topic, id_ in id_of.items()}
 
         def nearest(concept: str) -> Iterator[str]:
@@ -143,6 +140,27 @@ class Vocabulary:
 
         found = {topic: tuple(nearest(id_)) for topic, id_ in id_of.items() if id_ in self.broader}
         return {topic: others for topic, others in found.items() if others}
+
+    def broader_after(
+        self, topics: Iterable[str], before: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the nearest broader topics of topics, after this vocabulary was added to an earlier one.
+
+        Parameters
+        ----------
+        topics : iterable of str
+        before : dict of str to tuple of str
+            The nearest broader topics by the earlier vocabulary. Topics that are not in this one keep theirs; all do,
+            if no concept of this one has a broader one.
+
+        Returns
+        -------
+        dict of str to tuple of str
+            As `broader_of` returns.
+        """
+        topics = [*topics]
+        here = self._ids(topics).keys() | self.broader.keys() if self.broader else ()
+        return {**{topic: others for topic, others in before.items() if topic not in here}, **self.broader_of(topics)}
 
     def current(self, documents: Iterable[Document], *, warn: bool = True) -> list[Document]:
         """Return documents in which deprecated topics are replaced, or removed if they have no replacement.
@@ -183,6 +201,11 @@ class Vocabulary:
     def replaced(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return topics, each once, with deprecated ones replaced."""
         return tuple(dict.fromkeys(current for topic in topics for current in self.replacements.get(topic, (topic,))))
+
+    def _concepts(self, topics: Sequence[str]) -> dict[str, str]:
+        """Return the id of each given topic that is known as `_ids` does, also of concepts without a name."""
+        concepts = {*self.broader, *chain.from_iterable(self.broader.values())}
+        return {topic: topic for topic in topics if topic in concepts} | self._ids(topics)
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the id of each given topic that is known; topics are given by id or preferred name."""

@@ -19,7 +19,7 @@ HUB = "hf://"
 _REPOSITORY = re.compile(r"(?:hf://)?([\w.-]{1,96}/[\w.-]{1,96})(?:@([^\s@]+))?/?", re.ASCII)
 # Kinds of URL without folders: what fsspec creates instead of a folder is a whole bucket.
 _BUCKETS = frozenset({"abfs", "abfss", "az", "gcs", "gs", "obs", "oci", "oss", "s3", "s3a", "tos"})
-_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@|(?<![^\s\"'(])[^\s\"'/@:]+:[^\s\"'/@]+@")
 _PIECE = 1 << 20  # bytes that are copied at a time
 # parts of the names of errors
 _NO_CONNECTION = ("Connect", "Timeout", "Network", "RemoteProtocol", "OfflineMode", "gaierror")

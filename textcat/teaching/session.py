@@ -15,6 +15,7 @@ import numpy as np
 
 from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError
+from textcat.reading.labels import label_name
 from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import prior
 from textcat.teaching.assignment import Assignment, unjudged
@@ -266,6 +267,7 @@ class Session:
             If the topic exists already, its name is empty or too long, an exclusion reason is too long, there is no
             such document or strategy, the model has no such topic, or the model shares no term with the pool.
         """
+        name = label_name(name)  # as it is read from an exported corpus
         with self._lock:
             topics = self._judgements.topics
             check_name(name, topics)

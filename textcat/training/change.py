@@ -186,7 +186,7 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
     names, language = all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
     # A vocabulary without descriptions keeps the descriptions that the corpus has.
     about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
-    broader = vocabulary.broader_of(corpus.topics) or corpus.broader
+    broader = vocabulary.broader_after(corpus.topics, corpus.broader)
     return replace(corpus, names=names, names_language=language, descriptions=about, broader=broader)
 
 

@@ -350,7 +350,8 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
     def write(sibling: Path) -> None:
         link_files(folder, sibling, but=MANIFEST)
         topic_names = [*map(preferred.get, manifest.topics)]
-        broader = storage.broader_columns(manifest.topics, vocabulary.broader_of(manifest.topics)) or manifest.broader
+        after = vocabulary.broader_after(manifest.topics, manifest.broader_topics)
+        broader = storage.broader_columns(manifest.topics, after)
         named = replace(manifest, topic_names=topic_names, names_language=language, broader=broader)
         MODEL.write_manifest(sibling, named)
 

@@ -57,7 +57,7 @@ AU  - Doe J
 DP  - 2019 Mar 12
 TA  - J Tin
 JT  - Journal of tin
-MH  - Humans
+MH  - *Humans
 OT  - gold
 
 PMID- 31234568

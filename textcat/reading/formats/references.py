@@ -405,6 +405,8 @@ def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> Rec
     short = values.pop("AU", [])  # full names are in FAU, except in old records
     values.setdefault("FAU", short)
     values["pmid"] = values["PMID"][:1]
+    if "MH" in values:  # an asterisk marks the headings and subheadings that a reference is chiefly about
+        values["MH"] = [heading.replace("*", "") for heading in values["MH"]]
     values["doi"] = [
         identifier for tag in ("LID", "AID") for identifier in values.get(tag, ()) if identifier.endswith("[doi]")
     ]

@@ -382,7 +382,8 @@ class Front:
         origin, vary = call.head.get(b"origin"), [(b"vary", b"Origin")]
         if origin not in self.origins:
             return vary
-        return [*vary, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"X-Request-ID")]
+        exposed = b"X-Request-ID, X-Model, X-Model-Version, Retry-After"
+        return [*vary, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", exposed)]
 
     async def _preflight(self, call: Call) -> bool:
         if call.scope["method"] != "OPTIONS" or b"access-control-request-method" not in call.head:
