@@ -44,8 +44,9 @@ def test_the_name_of_a_topic_is_evidence_too(pool):
 
 
 def test_what_cannot_begin_a_topic_is_told(session):
-    with pytest.raises(TextcatError, match="'strike' already"):
-        session.add_topic("strike")
+    for same in ("strike", " strike\n"):
+        with pytest.raises(TextcatError, match="'strike' already"):
+            session.add_topic(same)
     with pytest.raises(TextcatError, match="No document has the id 'x9'"):
         session.add_topic("other", examples=["x9"])
     with pytest.raises(TextcatError, match="No strategy 'best': choose one of"):

@@ -15,7 +15,6 @@ from fastapi import Query
 from pydantic import BaseModel
 
 from textcat.corpus.documents import shortened_text
-from textcat.reading.labels import label_name
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.keys import Keys
@@ -32,6 +31,7 @@ from textcat.serving.people import (
     shown_fields,
 )
 from textcat.teaching.advice import Advisor
+from textcat.teaching.entries import with_single_spaces
 from textcat.teaching.evidence import evidence_for
 from textcat.teaching.export import EXPORTS, FORMATS, reference_line
 from textcat.teaching.progress import progress_of
@@ -92,7 +92,7 @@ def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
     session, person = call.app.session, person_of(call, body.person)
     shown = {"criteria": body.criteria, "exclusion_reasons": body.exclusion_reasons}
     session.add_topic(body.topic, body.description, body.query, body.examples, **shown, person=person)
-    return _next(session, label_name(body.topic), person)
+    return _next(session, with_single_spaces(body.topic), person)
 
 
 @changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)

@@ -36,6 +36,11 @@ def checked_exclusion_reason(reason: str, answer: str) -> str:
     return reason
 
 
+def with_single_spaces(name: str) -> str:
+    """Return a topic's name without white space around it, with single spaces inside: as it is read from a corpus."""
+    return " ".join(name.split())
+
+
 def check_name(name: str, topics: Container[str]) -> None:
     """Raise TextcatError if a new topic's name is empty, too long, or one of `topics`."""
     if not name.strip():

@@ -15,11 +15,16 @@ import numpy as np
 
 from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError
-from textcat.reading.labels import label_name
 from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import prior
 from textcat.teaching.assignment import Assignment, unjudged
-from textcat.teaching.entries import check_answers, check_name, checked_exclusion_reason, shown_to_persons
+from textcat.teaching.entries import (
+    check_answers,
+    check_name,
+    checked_exclusion_reason,
+    shown_to_persons,
+    with_single_spaces,
+)
 from textcat.teaching.journal import SessionHeader, SessionJournal
 from textcat.teaching.judgements import Judgement, Judgements, TopicState, judgements_of
 from textcat.teaching.loop import Choice
@@ -267,7 +272,7 @@ class Session:
             If the topic exists already, its name is empty or too long, an exclusion reason is too long, there is no
             such document or strategy, the model has no such topic, or the model shares no term with the pool.
         """
-        name = label_name(name)  # as it is read from an exported corpus
+        name = with_single_spaces(name)
         with self._lock:
             topics = self._judgements.topics
             check_name(name, topics)
