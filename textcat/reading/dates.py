@@ -1,7 +1,7 @@
 """Convert dates to ISO 8601 from the forms of agencies, feeds, mail and Reuters-21578."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
@@ -28,10 +28,10 @@ _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "
 _USUAL = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?)(?(2)(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)"
 )
-# Lines of such dates, or without one, in which only the day may be impossible.
-_USUAL_LINES = re.compile(
-    r"(?:(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
-    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?)?\n)*"
+# A usual date of which only the day may be impossible.
+_WITH_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?"
 )
 _SHORT = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _LONGEST = 80  # maximum characters of a date
@@ -145,12 +145,16 @@ def time_of(date: str) -> datetime | None:
     return parsed and parsed[0]
 
 
-@lru_cache(maxsize=4096)
 def day_of(date: str) -> str:
     """Return the day of a date, such as "1990-12-31", in its own time zone; "" for a text that is no date.
 
     A year or a month stands for its first day.
     """
+    return _day(date[:10] if _WITH_TIME.fullmatch(date) else date)
+
+
+@lru_cache(maxsize=1 << 15)  # days of 90 years
+def _day(date: str) -> str:
     when = time_of(iso_date(date))
     return "" if when is None else when.date().isoformat()
 
@@ -161,14 +165,6 @@ def month_of(date: str) -> str:
     A year without a month gives its first month.
     """
     return day_of(date)[:7]
-
-
-def days_of(dates: Sequence[str]) -> list[str]:
-    """Return `day_of` of each date; of the usual forms, several times as fast."""
-    are_usual = _USUAL_LINES.fullmatch("".join(f"{date}\n" for date in dates))
-    days = [date[:10] for date in dates] if are_usual else dates
-    days_by_text = {day: day_of(day) for day in {*days}}
-    return [days_by_text[day] for day in days]
 
 
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:

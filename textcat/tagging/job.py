@@ -17,7 +17,7 @@ from textcat.base.progress import peak_memory
 from textcat.model.conditions import languages_of
 from textcat.model.manifest import model_id
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
-from textcat.reading.dates import days_of
+from textcat.reading.dates import day_of
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.tagging.groups import GroupsFile, GroupsMark, open_groups
@@ -165,7 +165,7 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     tagged.counts.tagged += n
     tagged.counts.inputs.update(map(_SOURCE, records))
     tagged.counts.untagged += n
-    months = [day[:7] for day in days_of([record.date for record in records])]
+    months = [day_of(record.date)[:7] for record in records]
     tagged.counts.months.update(months)
     tagged.counts.months_untagged.update(months)
     if not output.shows_counted:
@@ -213,7 +213,7 @@ def tag_records(
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
-        days = days_of([record.date for record in records])
+        days = [day_of(record.date) for record in records]
         _count_by_month(counts, tagger.topics, days, above, has_terms)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
         if job.keeps_scores:
@@ -232,7 +232,7 @@ def tag_records(
 def _count_by_month(
     counts: Counts, topics: Sequence[str], days: Sequence[str], above: "np.ndarray", has_terms: "np.ndarray"
 ) -> None:
-    """Count records by the month of their day, as `days_of` returns it.
+    """Count records by the month of their day, as `day_of` returns it.
 
     The mask `above`, of shape (n_records, n_topics), marks the topics that records get by thresholds and rules,
     whatever topics are written; `has_terms` marks the records that have a term of the model.

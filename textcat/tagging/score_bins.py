@@ -84,7 +84,7 @@ def encode_frame(
         The model's id.
     records : sequence of Record
     days : sequence of str
-        The day of each record's date, as `days_of` returns it.
+        The day of each record's date, as `day_of` returns it.
     scores, given : ndarray of shape (n_records, n_topics)
         The scores of the records, and whether they got the topics.
     """
