@@ -231,6 +231,7 @@ def test_a_file_that_disappears_before_it_is_read_is_rejected_only_until_it_is_k
     sources, complete = seen.complete(plan().sources, {})
     other.unlink()
     sources, now = seen.complete(plan().sources, complete)
+    (folder / "a.jsonl").write_text('{"text": "wheat"}\n' * 9)  # as many bytes as both, and more
     assert now == complete  # it may appear again under another name
     out = tmp_path / "out"
     tag_to_folder(plan()._replace(sources=sources), out)

@@ -79,13 +79,13 @@ class SourceReader:
         for step in self._entries(entries(), source.name, position, 0, lambda: 0):
             yield step
             read = step.read
-        if source.size is None or size >= source.size:
+        if source.size is None:
             return
         missing_files = [state.name for state in source.states or () if state.size >= 0 and state.name not in seen]
         for name in missing_files:  # by its name, so that its rejection goes when it has come back, or is gone for good
             absent = unreadable(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
             yield Step(reject_or_raise(self._settings, absent, path_inside(source.name, name)), None, read)
-        if not missing_files:
+        if not missing_files and size < source.size:
             gone = source.files - files
             what = f"{gone} of its {source.files} files are" if gone > 0 else "a part of its files is"
             fault, missing = shrunk_error(source.size, size, what), source.size - size
