@@ -682,6 +682,13 @@ def test_a_topic_that_a_document_does_not_get_makes_no_other_automatic_unless_it
     assert {"abc"[column] for column in np.flatnonzero(found)} == automatic
 
 
+def test_a_topic_below_its_threshold_makes_the_one_that_replaces_it_not_automatic():
+    promises = SimpleNamespace(threshold=np.array([0.5, np.inf]))
+    decisions = Decisions(np.array([1.5, 0]), promises=promises, rules=Rules.parse('replace = { a = "b" }', ["a", "b"]))
+    scores = np.array([[1.0, 2.0], [2.0, 2.0]])
+    assert decisions.automatic(scores, decisions.decide(scores)).tolist() == [[False, False], [False, True]]
+
+
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix t: <http://e.org/> .
 t:pine a skos:Concept ; skos:prefLabel "pine"@en ; skos:broader t:conifer .

@@ -15,7 +15,7 @@ from textcat.base.errors import TextcatError
 from textcat.cli.evaluate import topic_rows
 from textcat.corpus.documents import Corpus, name_in_words
 from textcat.model import ModelError
-from textcat.model.topic_names import find_topic, topic_label
+from textcat.model.topic_names import find_topic, topic_finder, topic_label
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
@@ -44,6 +44,8 @@ def model(run):
 def test_a_topic_is_found_by_its_id_or_its_name():
     topics, names = ["a", "b", "c", "Apple"], {"a": "Apple", "b": "pear", "c": "Pear"}
     assert [find_topic(topics, names, wanted) for wanted in ("a", "pear", "Pear", "Apple")] == ["a", "b", "c", "Apple"]
+    assert find_topic(["wheat", "Q1"], {"Q1": "Wheat"}, "WHEAT") == "Q1"
+    assert topic_finder(["wheat", "Q1"], {"Q1": "Wheat"})("WHEAT") == "Q1"
     assert find_topic(["tea", "Cafe\u0301"], {}, "caf\u00e9") == "Cafe\u0301"
     with pytest.raises(TextcatError, match=r"2 topics have the name 'PEAR': give the id of one of them, b, c\."):
         find_topic(topics, names, "PEAR")

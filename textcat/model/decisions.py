@@ -160,7 +160,8 @@ class Decisions:
         if self.rules is None:
             return given & above
         counts = given.copy()
-        counts[:, self.rules.replaced] = True
+        replaced = self.rules.replaced
+        counts[:, replaced] |= scores[:, replaced] > np.broadcast_to(self.cut_scores(scores), scores.shape)[:, replaced]
         return given & self.rules.apply(above & counts, scores, holding)[0]
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:

@@ -366,7 +366,7 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
                 )
     never_with = _united(of_all.tables["never_with"], part.tables["never_with"])
     for column, (new,) in part.tables["replace"].items():
-        if new in {*part.never, *of_all.never}:
+        if new in {*part.never, *of_all.never} and new not in part.tables["replace"]:
             raise TextcatError(
                 f"The rules replace {topics[column]!r} by {topics[new]!r}, and never give it: remove one of the two."
             )

@@ -24,8 +24,9 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
     if not isinstance(wanted, str):
         raise TextcatError(f"{wanted!r:.60} is no topic: give the id or the name of one, a text.")
     same_name = [topic for topic, name in names.items() if name == wanted]
-    called = {topic: names.get(topic, topic) for topic in topics}
-    ids = same_name or [topic for topic, name in called.items() if folded_name(name) == folded_name(wanted)]
+    key = folded_name(wanted)
+    same_name = same_name or [topic for topic, name in names.items() if folded_name(name) == key]
+    ids = same_name or [topic for topic in topics if folded_name(topic) == key]
     if len(ids) == 1:
         return ids[0]
     if ids:
@@ -43,13 +44,18 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
 
 def topic_finder(topics: Collection[str], names: Mapping[str, str]) -> Callable[[str], str]:
     """Return a function of a name that does the same as `find_topic`, but faster for many names."""
-    by_name, by_folded = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    by_name, by_folded, by_id = (defaultdict[str, list[str]](list) for _ in range(3))
     for topic, name in names.items():
         by_name[name].append(topic)
         by_folded[folded_name(name)].append(topic)
+    for topic in topics:
+        by_id[folded_name(topic)].append(topic)
 
     def find(wanted: str) -> str:
-        ids = [wanted] if wanted in topics else by_name.get(wanted) or by_folded.get(folded_name(wanted), [])
+        if wanted in topics:
+            return wanted
+        key = folded_name(wanted)
+        ids = by_name.get(wanted) or by_folded.get(key) or by_id.get(key, [])
         return ids[0] if len(ids) == 1 else find_topic(topics, names, wanted)
 
     return find

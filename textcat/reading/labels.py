@@ -54,8 +54,12 @@ def label_name(name: str) -> str:
 
 
 def seen_name(name: str) -> str:
-    """Return a key that is equal for names of topics that look the same, whatever their code points."""
-    return "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    """Return a key that is equal for names of topics that look the same, whatever their code points.
+
+    Joiners (U+200C and U+200D) are seen in some scripts, such as those of Persian and Hindi.
+    """
+    seen = unicodedata.normalize("NFKC", name)
+    return "".join(c for c in seen if c in "\u200c\u200d" or unicodedata.category(c) != "Cf")
 
 
 def folded_name(name: str) -> str:
