@@ -49,8 +49,9 @@ def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
 
 def test_a_long_topic_is_wrapped_so_that_its_figures_have_room():
     name = " ".join(["foreign trade"] * 20)
+    terminal = {"width": 100, "force_terminal": True, "color_system": None}
     rows = [{**row, "topic": name if i == 1 else row["topic"]} for i, row in enumerate(evaluate.topic_rows(EVALUATION))]
-    lines, plain = shown(rows, needed=7, width=100), shown(evaluate.topic_rows(EVALUATION), needed=7, width=100)
+    lines, plain = shown(rows, needed=7, **terminal), shown(evaluate.topic_rows(EVALUATION), needed=7, **terminal)
     assert max(map(len, lines[:-1])) <= 100
     assert lines[0].split() == plain[0].split()[: len(lines[0].split())]
     assert "AP" in lines[0].split()

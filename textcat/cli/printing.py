@@ -147,14 +147,14 @@ def _formatted(part: Part, form: str) -> str:
 def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
     """Print columns, each a title and cells, as a table; cells are never cut off.
 
-    The first column and columns of words are aligned left, columns of numbers right. If the console is too narrow, a
-    first column of more than 40 characters is wrapped, then columns are left out from the end, and named below the
-    table; the first `needed` columns (by default all) are always printed. On a terminal, a last column of words is
-    wrapped, if there is room for its title and for 20 characters.
+    The first column and columns of words are aligned left, columns of numbers right. If the console is too narrow,
+    columns are left out from the end, and named below the table; the first `needed` columns (by default all) are always
+    printed. On a terminal, a first column of more than 40 characters is wrapped before that; and a last column of words
+    is wrapped, if there is room for its title and for 20 characters.
     """
     table = [_Column(title, cells) for title, cells in columns]
     left_out: list[str] = []
-    if needed is not None and table:
+    if needed is not None and table and console.is_terminal:
         room = console.width - sum(column.width + 2 for column in table[1:])
         table[0].width = min(table[0].width, max(_LEAST_WIDTH, room))
     while needed is not None and len(table) > needed and sum(column.width + 2 for column in table) - 2 > console.width:
@@ -191,7 +191,13 @@ class _Column:
     @property
     def lines(self) -> list[list[str]]:
         """The lines of each cell, which are as many as its width makes necessary."""
-        return [textwrap.wrap(cell, self.width) if cell_len(cell) > self.width else [cell] for cell in self.cells]
+        return [
+            # wide characters take two cells
+            textwrap.wrap(cell, self.width * len(cell) // cell_len(cell), break_on_hyphens=False)
+            if cell_len(cell) > self.width
+            else [cell]
+            for cell in self.cells
+        ]
 
     def aligned(self, text: str) -> str:
         padding = " " * (self.width - cell_len(text))

@@ -159,7 +159,7 @@ class Vocabulary:
             As `broader_of` returns.
         """
         topics = [*topics]
-        here = self._ids(topics).keys() | self.broader.keys() if self.broader else ()
+        here = self._concepts(topics) if self.broader else ()
         return {**{topic: others for topic, others in before.items() if topic not in here}, **self.broader_of(topics)}
 
     def current(self, documents: Iterable[Document], *, warn: bool = True) -> list[Document]:

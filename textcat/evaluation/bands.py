@@ -78,9 +78,9 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
 
 def _split_topics(listed: str, known: Collection[str]) -> Iterator[str]:
     """Yield topics that are separated by commas; a known topic may have commas, too."""
-    parts = listed.split(",")
+    parts, most = listed.split(","), max((topic.count(",") for topic in known), default=0)
     while parts:
-        joined = (",".join(parts[:n]).strip() for n in range(len(parts), 1, -1))
+        joined = (",".join(parts[:n]).strip() for n in range(min(len(parts), most + 1), 1, -1))
         topic = next((topic for topic in joined if topic in known), parts[0].strip())
         del parts[: topic.count(",") + 1]
         if topic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
@@ -122,6 +123,8 @@ class Protocol(HttpToolsProtocol):
         fields = [b"%s: %s\r\n" % field for field in self.headers if field[0] not in (b"upgrade", b"connection")]
         closes = b"" if self.parser.should_keep_alive() else b"connection: close\r\n"
         self.parser = httptools.HttpRequestParser(self)
+        with contextlib.suppress(AttributeError):  # as uvicorn does, if httptools can
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._upgrades, self._fields = False, 0
         return b"".join([first, *fields, closes, b"\r\n"])
 
