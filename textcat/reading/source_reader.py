@@ -73,7 +73,8 @@ class SourceReader:
             nonlocal size, files
             for entry in source.entries():
                 size, files = size + entry.size, files + (entry.fault is None)
-                seen.add(entry.name)
+                if source.states:  # a folder of very many files has none
+                    seen.add(entry.name)
                 yield entry
 
         for step in self._entries(entries(), source.name, position, 0, lambda: 0):
