@@ -141,9 +141,7 @@ class Vocabulary:
         found = {topic: tuple(nearest(id_)) for topic, id_ in id_of.items() if id_ in self.broader}
         return {topic: others for topic, others in found.items() if others}
 
-    def broader_after(
-        self, topics: Iterable[str], before: Mapping[str, tuple[str, ...]]
-    ) -> dict[str, tuple[str, ...]]:
+    def broader_after(self, topics: Iterable[str], before: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         """Return the nearest broader topics of topics, after this vocabulary was added to an earlier one.
 
         Parameters
