@@ -17,7 +17,7 @@ from textcat.base.progress import peak_memory
 from textcat.model.conditions import languages_of
 from textcat.model.manifest import model_id
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
-from textcat.reading.dates import day_of
+from textcat.reading.dates import day_of, month_of
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.tagging.groups import GroupsFile, GroupsMark, open_groups
@@ -165,7 +165,7 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     tagged.counts.tagged += n
     tagged.counts.inputs.update(map(_SOURCE, records))
     tagged.counts.untagged += n
-    months = [day_of(record.date)[:7] for record in records]
+    months = [month_of(record.date) for record in records]
     tagged.counts.months.update(months)
     tagged.counts.months_untagged.update(months)
     if not output.shows_counted:

@@ -207,11 +207,9 @@ def _restricted_source(source: Source, states: States) -> Iterator[Source]:
             yield source._replace(size=size, state=state.state, changed=_unchanged)
         return
     above = "" if source.name == "." else f"{source.name}/"
-    restricted = source.restricted({name: number for number, name in enumerate(states)})
-    inside = [state._replace(name=name[len(above) :]) for name, state in states.items()]
     # Also of files that have just disappeared, which the folder no longer has.
-    sizes = [state.size for state in inside if state.size >= 0]
-    restricted = restricted._replace(states=inside, numbers=[*range(len(inside))], size=sum(sizes), files=len(sizes))
+    inside = [state._replace(name=name[len(above) :]) for name, state in states.items()]
+    restricted = source._replace(states=inside).restricted({name: number for number, name in enumerate(states)})
     yield restricted._replace(state=None, changed=_unchanged)
 
 
