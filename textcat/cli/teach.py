@@ -108,9 +108,11 @@ def teach(
     After every answer all documents are ranked again, and the most useful one is shown next. Each answer is saved at
     once: after Ctrl-C or a crash the same command resumes.
     """
+    from textcat.teaching.entries import with_single_spaces
     from textcat.teaching.journal import is_session
     from textcat.teaching.session import QUERY
 
+    topic = [*map(with_single_spaces, topic or ())]
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
     new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
