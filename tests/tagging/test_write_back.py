@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -285,6 +286,20 @@ def test_the_next_run_writes_only_what_is_new_or_has_changed(model, folder, out)
     assert write(model, [folder], out, write=OutputSettings(top=1))[0].written == 4
     assert {n_tags(data) for data in files_in(out).values()} == {1}
     assert write(model, [folder], out, write=OutputSettings(top=1), restart=True)[0].written == 4
+
+
+def test_a_file_that_is_restored_to_a_former_state_is_written_again(model, folder, out):
+    path, kept = folder / "a.xml", folder.parent / "kept.xml"
+    for content in (G2, G2 + b"<!-- changed -->"):
+        path.write_bytes(content)
+        assert write(model, [folder], out)[0].written
+        if not kept.exists():
+            shutil.copy2(path, kept)
+    shutil.copy2(kept, path)  # with its former time
+    summary, _ = write(model, [folder], out)
+    assert (summary.written, summary.before) == (1, 2)
+    assert not files_in(out)["a.xml"].endswith(b"<!-- changed -->")
+    assert write(model, [folder], out)[0].before == 3
 
 
 def test_processes_write_what_the_process_itself_does(model, folder, out, monkeypatch):

@@ -9,7 +9,7 @@ from textcat.reading import FaultKind
 from textcat.tagging.concepts import Edit
 from textcat.tagging.edit_news import EditedBlock
 from textcat.tagging.file_copy import state_of
-from textcat.tagging.news_folder import open_news_folder
+from textcat.tagging.news_folder import NewsFolder, open_news_folder
 from textcat.tagging.write_news import Fate, NewsWriter
 
 X = Edit(0, 0, b"x")
@@ -112,3 +112,19 @@ def test_a_file_under_embargo_is_written_but_not_listed(write, tmp_path):
         assert [folder.has(state_of(f"{tmp_path}/in/{name}")) for name in "ab"] == [False, True]
         (tmp_path / "out" / "b").unlink()
         assert not folder.has(state_of(f"{tmp_path}/in/b"))
+
+
+def test_a_former_state_counts_no_more_when_another_copy_has_its_place(write, tmp_path, monkeypatch):
+    def is_written():
+        with open_news_folder(tmp_path / "out", f"{tmp_path}/in", {}, restart=False) as folder:
+            return [folder.has(state) for state in former]
+
+    write([EditedBlock(name, 1) for name in "abc"])
+    former = [state_of(f"{tmp_path}/in/{name}") for name in "abc"]
+    assert is_written() == [True, True, True]
+    write([EditedBlock("a", 1, is_due=True)])  # it is not listed, as its embargo ends later
+    assert is_written() == [False, True, True]
+    monkeypatch.setattr(NewsFolder, "list_files", lambda folder: None)  # as if it was killed before
+    write([EditedBlock("b", 1)])
+    monkeypatch.undo()
+    assert is_written() == [False, False, True]

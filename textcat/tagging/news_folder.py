@@ -8,9 +8,9 @@ import shutil
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ RESUMES = "fix that, and the same command resumes the run"
 _JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock", ".write-back.part")
 _OWN_NAMES = frozenset({*_NAMES, _JOURNAL + UNFINISHED})
 _FEW = len(_OWN_NAMES) + 1
-_MARK, _FORMAT = "textcat write-back", 1
+_MARK, _FORMAT = "textcat write-back", 2
+_NO_STATE = 0  # stands for the state of a file that must be written again
 _OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EXDEV})
 
 
@@ -78,14 +79,17 @@ class NewsFolder:
         self.folder = folder
         self._base, self._real = base, os.path.realpath(folder)
         self._key = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).digest()
-        # eight bytes per file, because there may be millions
-        self._listed = array("Q", sorted(self._read_journal(restart)))
+        # Checksums of the sorted paths in the journal, and those of their last states: there may be millions.
+        self._listed, self._states = _last_states(self._read_journal(restart))
         self._n_copies = 0
-        self._new = array("Q")  # files that are in place, but not in the journal yet
+        self._new = array("Q")  # pairs of files that are in place, but not in the journal yet
         self._targets: dict[Path, bool] = {}  # their folders, and whether files may be written there
 
     def _read_journal(self, restart: bool) -> "array[int]":
-        """Return the checksums of the files in the journal; begin the journal anew if it belongs to another run."""
+        """Return the files in the journal as pairs of checksums; begin the journal anew if it belongs to another run.
+
+        A pair is of the path of a copy, and of the state of its input file.
+        """
         path, sums = self.folder / _JOURNAL, array("Q")
         header = {_MARK: _FORMAT, "run": self._key.hex()}
         journal = read_journal(path)
@@ -102,10 +106,21 @@ class NewsFolder:
 
     def has(self, state: FileState) -> bool:
         """Return whether the copy of an input file was made from its present state, and still exists."""
-        path, sum_ = self._path_of(state.name), self._sum_of(state)
-        i = bisect_left(self._listed, sum_)
-        is_listed = i < len(self._listed) and self._listed[i] == sum_
-        return is_listed and os.path.lexists(os.path.join(self.folder, path))
+        path_sum, state_sum = self._sums_of(state)
+        is_listed = self._listed_state(path_sum) == state_sum
+        return is_listed and os.path.lexists(os.path.join(self.folder, self._path_of(state.name)))
+
+    def forget(self, states: Iterable[FileState]) -> None:
+        """Remove files from the journal, because copies of other states of theirs are about to take the places.
+
+        Otherwise, an input file that is restored to a former state would not be written again.
+        """
+        pairs = [(self._sums_of(state)[0], _NO_STATE) for state in states]
+        self._append_to_journal(array("Q", chain(*(pair for pair in pairs if self._listed_state(pair[0])))))
+
+    def _listed_state(self, path_sum: int) -> int:
+        i = bisect_left(self._listed, path_sum)
+        return self._states[i] if i < len(self._listed) and self._listed[i] == path_sum else _NO_STATE
 
     def temporary(self) -> Path:
         """Return the path of a new temporary file, which is deleted at the end of the run unless `put` renames it."""
@@ -129,7 +144,7 @@ class NewsFolder:
                 raise
             return f"It cannot be written to {target} ({error.strerror}): rename it."
         if is_listed:
-            self._new.append(self._sum_of(copy.state))
+            self._new.extend(self._sums_of(copy.state))
         return ""
 
     def remove(self, name: str) -> str:
@@ -154,11 +169,14 @@ class NewsFolder:
         for folder, is_ours in self._targets.items():
             if is_ours:
                 disk.sync_folder(folder)
-        if self._new:
-            with closing(disk.reopen(self.folder / _JOURNAL)) as file:
-                disk.write_all(file, journal_line({"done": self._new.tobytes().hex()}))
-                disk.sync(file)
+        self._append_to_journal(self._new)
         self._new, self._targets = array("Q"), {}
+
+    def _append_to_journal(self, pairs: "array[int]") -> None:
+        if pairs:
+            with closing(disk.reopen(self.folder / _JOURNAL)) as file:
+                disk.write_all(file, journal_line({"done": pairs.tobytes().hex()}))
+                disk.sync(file)
 
     def _may_hold(self, folder: Path) -> bool:
         """Return whether a folder is this one or inside it, with links resolved; if so, create it if it is missing."""
@@ -171,6 +189,20 @@ class NewsFolder:
     def _path_of(self, name: str) -> str:
         return os.path.relpath(os.path.abspath(name), self._base)
 
-    def _sum_of(self, state: FileState) -> int:
-        text = f"{self._path_of(state.name)}\0{state.size}\0{state.state}".encode("utf-8", "surrogateescape")
-        return int.from_bytes(hashlib.blake2b(text, digest_size=8, key=self._key).digest(), sys.byteorder)
+    def _sums_of(self, state: FileState) -> tuple[int, int]:
+        """Return the checksums of the path of a file's copy, and of the file's state, which is not `_NO_STATE`."""
+        path = self._path_of(state.name)
+        return self._sum_of(path), self._sum_of(f"{path}\0{state.size}\0{state.state}") or 1
+
+    def _sum_of(self, text: str) -> int:
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8, key=self._key).digest()
+        return int.from_bytes(digest, sys.byteorder)
+
+
+def _last_states(pairs: "array[int]") -> tuple["array[int]", "array[int]"]:
+    """Return the paths of pairs, sorted, and the state in the last pair of each, given pairs in the journal's order."""
+    import numpy as np
+
+    paths, states = np.frombuffer(pairs, np.uint64).reshape(-1, 2)[::-1].T
+    paths, last = np.unique(paths, return_index=True)
+    return array("Q", paths.tobytes()), array("Q", states[last].tobytes())

@@ -213,6 +213,7 @@ class NewsWriter:
     def _put_in_place(self) -> list[Outcome]:
         """Move all complete copies to their final names, and return the outcomes of their files."""
         outcomes = []
+        self._folder.forget(copy.state for copy, *_ in self._waiting)
         while self._waiting:
             copy, is_due, is_synced, outcome = self._waiting[0]
             is_synced.result()
