@@ -9,6 +9,7 @@ import subprocess
 import time
 from contextlib import closing
 from functools import partial
+from types import SimpleNamespace
 
 import forked_commands
 import pytest
@@ -24,6 +25,7 @@ from textcat.runs import workers
 from textcat.tagging import watch
 from textcat.tagging import write_back as module
 from textcat.tagging.edit_news import EDITORS, creator_of
+from textcat.tagging.job import ReplacedError
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
 from textcat.tagging.write_back import base_of, check_inputs, write_back
@@ -554,3 +556,27 @@ def test_files_that_arrive_in_a_watched_folder_are_written_back(model, folder, o
     assert second.formats == {"zip": 1}
     assert (len(told), [one.source for one in told_again]) == (1, [f"{folder}/late/x.xml"])
     assert [*files_in(out)] == ["a.xml", "day/b.xml", "day/c.json", "new.xml"]
+
+
+def test_watching_waits_until_its_files_can_be_written_back(model, folder, out, tmp_path, monkeypatch):
+    for path in folder.rglob("*.*"):
+        os.utime(path, ns=(1, 1))
+    clock = {name: getattr(time, name) for name in ("time", "time_ns", "sleep")}
+    monkeypatch.setattr(watch, "time", SimpleNamespace(**clock, monotonic=lambda: 50 * time.monotonic()))
+    calls = []
+
+    def after(plan):
+        calls.append(plan)
+        if len(calls) in (2, 3):
+            raise (disk.LockedError, ReplacedError)[len(calls) - 2]("It is not possible now.")
+        write_back(plan, out, base_of([str(folder)]))
+        if len(calls) == 4:
+            (folder / "last.xml").write_bytes(G2)
+
+    def show(summary):
+        if len(calls) == 1:
+            (folder / "new.xml").write_bytes(G2)
+
+    plan = partial(make_plan, model, [str(folder)], InputSettings(), TOP, jobs=1)
+    watch.watch_archive(plan, [str(folder)], tmp_path / "tags", show, rounds=3, after=after)
+    assert (len(calls), [*files_in(out)][-2:]) == (5, ["last.xml", "new.xml"])

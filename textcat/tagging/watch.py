@@ -69,6 +69,7 @@ def watch_archive(
     """
     seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
+    left: States = {}  # files for which `after` could not be called yet
     former: Log | None = None  # of the last round
     for is_changed in _when_to_check(inputs, lambda: bool(seen.waiting), renew):
         is_due = clock.is_due()
@@ -111,13 +112,20 @@ def watch_archive(
         former = summary.before.log
         options.pop("restart", None)  # the first round has already done it
         again = summary.growth.again if summary.growth else ()
-        new |= {name: complete[name] for name in again if name in complete}
-        if after is not None and (new or done is None):
-            after(planned._replace(sources=seen.restricted(planned.sources, new), jobs=jobs))
+        named = dict.fromkeys((*left, *new, *again)) if after is not None else ()
+        left = {name: complete[name] for name in named if name in complete}
+        if after is not None and (left or done is None):
+            try:
+                after(planned._replace(sources=seen.restricted(planned.sources, left), jobs=jobs))
+                left = {}
+            except (LockedError, ReplacedError) as error:
+                if done is None and isinstance(error, LockedError):
+                    raise
+                log.warning("%s It is tried again.", error)
         is_new = done is None or bool(summary.growth) or summary.counts.records > summary.before.counts.records
         if is_new:
             show(summary)
-        clock.set(summary.wake, began, is_again=bool(again))
+        clock.set(0.0 if left else summary.wake, began, is_again=bool(again))
         rounds = rounds if rounds is None or not (is_new or complete != done) else rounds - 1
         done = complete
         if rounds == 0:
