@@ -41,7 +41,7 @@ USED_IN = {
         "textcat.model.shortlist.rows_by_topic",
         "textcat.model.related.related_sums",
     ],
-    "base.normal_forms": ["textcat.base.normal_forms.nfc", "textcat.base.normal_forms.origins"],
+    "base.normal_forms": ["textcat.base.normal_forms.normalised", "textcat.base.normal_forms.origins"],
     "duplicates._sketches": ["textcat.duplicates.groups.sketch"],
     "teaching._ranking": [
         "textcat.teaching.ranker.rows_times",

@@ -375,7 +375,6 @@ def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_s
     # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
     counter = Tokens().term_counter()
     assert counter.lower is str.lower
-    assert counter.required == [str.isalpha]
     assert counter.excluded[0] is str.isspace
     assert counter.stops == spacy.blank("en").Defaults.stop_words
 

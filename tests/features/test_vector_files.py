@@ -53,6 +53,12 @@ def test_a_text_file_has_a_word_and_its_numbers_per_line(tmp_path, header):
     np.testing.assert_array_equal(read_vectors(str(packed)).values, vectors.values)
 
 
+def test_words_are_those_of_texts_in_normal_form_also_if_their_vowels_are_marks(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("हिन्दी 1 2\nमी\u200cल 2 1\nﬁnden 3 1\n१ 1 1\n", encoding="utf-8")
+    assert read_vectors(str(path)).words == ["हिन्दी", "मील", "finden"]
+
+
 def test_only_the_first_words_of_a_file_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(vector_files, "MOST_WORDS", 2)
     path = tmp_path / "words.txt"

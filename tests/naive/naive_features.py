@@ -73,8 +73,24 @@ def words_lang(lang, segmenter):
     return "xx" if segmenter != "spacy" and lang in ("zh", "ja", "th", "lo", "km", "my") else lang
 
 
+UNSEEN = "\xad\u034f\u061c\u0640\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+SHAPED = "\u017f\u1e9b\u2e80-\u2fd5\ufb00-\ufdff\ufe70-\ufefc０-９Ａ-Ｚａ-ｚ\uff66-\uffdc"
+
+
+def normalised(text):
+    text = re.sub("\xad[ \t]*(\r\n|\r|\n)[ \t]*", "", text)
+    text = re.sub("([^\\W\\d_])[¬⸗][ \t]*(?:\r\n|\r|\n)[ \t]*(?=[^\\W\\d_])", r"\1", text)
+    text = re.sub(f"[{UNSEEN}]", "", re.sub(f"[{SHAPED}]", lambda match: plain_letters(match[0]), text))
+    return unicodedata.normalize("NFC", re.sub("[\u2010\u2011]", "-", text.replace("\u0364", "\u0308")))
+
+
+def plain_letters(character):
+    form = unicodedata.normalize("NFKC", character)
+    return form if all(unicodedata.category(letter)[0] in "LMN" for letter in form) else character
+
+
 def as_read(text, normal_form="nfc", segmenter="ngrams"):
-    text = unicodedata.normalize("NFC", text) if normal_form == "nfc" else text
+    text = normalised(text) if normal_form == "nfc" else text
     return text if segmenter == "spacy" else re.sub("[\U00040000-\U0005ffff]", "\ufffd", text)
 
 
@@ -112,13 +128,17 @@ def terms(
 def words_of(tokens, lowercase, alphabetic, remove_stop_words, alphanumeric, singularize):
     kept = []
     for token in tokens:
-        if token.is_space or (alphabetic and not token.is_alpha) or (remove_stop_words and token.is_stop):
+        if token.is_space or (alphabetic and not is_of_letters(token.text)) or (remove_stop_words and token.is_stop):
             continue
         if alphanumeric and not re.search(r"[^\W_]", token.text):
             continue
         term = token.lower_ if lowercase else token.text
         kept.append(singular(term) if singularize else term)
     return kept
+
+
+def is_of_letters(token):
+    return token[0].isalpha() and "".join(x for x in token if not unicodedata.category(x).startswith("M")).isalpha()
 
 
 def singular(word):

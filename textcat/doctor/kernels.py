@@ -264,7 +264,7 @@ def _of_normal_forms() -> Iterator[Any]:
     from textcat.base import normal_forms
 
     for text in ("cafe\u0301 \u212b", "\u0430\u0438\u0306", "\u1112\u1161\u11ab", "e\u0323\U0001f600"):
-        yield from (normal_forms.nfc(text), *normal_forms.origins(text))
+        yield from (normal_forms.normalised(text), *normal_forms.origins(text))
 
 
 CHECKS: dict[str, tuple[Callable[[], Iterator[Any]], str]] = {

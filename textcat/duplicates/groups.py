@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from textcat.base import disk
-from textcat.base.normal_forms import nfc
+from textcat.base.normal_forms import normalised
 from textcat.duplicates._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
 #: A text's sketch: the hash of all its words in order, their number, bins (two per byte), and hashes of sampled words.
@@ -30,7 +30,7 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
     Case, punctuation, white space and the Unicode normal form of letters are ignored.
     """
-    whole = (nfc(" ".join(zones.values())) for zones in texts)  # the kernel lowers ASCII letters only
+    whole = (normalised(" ".join(zones.values())) for zones in texts)  # the kernel lowers ASCII letters only
     joined = [text.encode() if text.isascii() else text.lower().encode("utf-8", "surrogatepass") for text in whole]
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection
 from functools import cache, partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
+from textcat.base.normal_forms import normalised
 from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, read_exact_affixes, regex_function
@@ -27,6 +27,7 @@ _PACKAGES = {"vi": "pyvi"}  # spaCy defines extras for other languages: spacy[ja
 LONGEST_SPAN = 300  # in characters; the longest span in Reuters-21578, 20 Newsgroups and a million titles has 243
 PATIENCE = 20_000  # characters tested by regexes before better tables are built, which takes some 50 ms
 _RUNS = re.compile(r"\w+|\W+")
+_ONLY_LATIN = re.compile("[\0-\xab\xae-\u017e‘’]*")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # minimum letters of a plural; "gas", "was" and "yes" are not plurals
 
@@ -43,33 +44,33 @@ class _Attributes(NamedTuple):
     """Functions that return the attributes of a token, given its text, as spaCy does."""
 
     lower: Callable[[str], str]
-    is_alpha: Callable[[str], Any]
     is_space: Callable[[str], Any]
     is_stop: Callable[[str], Any]
     stop_words: Collection[str] | None  # in lower case; None if the language does not use spaCy's default function
 
-    def for_nfc(self) -> _Attributes:
-        """Return the attributes for texts in Unicode's normal form C, with stop words in this form, too."""
+    def in_normal_form(self) -> _Attributes:
+        """Return the attributes for texts in normal form, with stop words in this form, too."""
         if self.stop_words is None:
             return self
-        # Not with `nfc`, whose tables take some ms to build and are not needed for texts in Latin letters.
-        return _usual_attributes(frozenset(map(partial(normalize, "NFC"), self.stop_words)))
+        if _ONLY_LATIN.fullmatch("".join(self.stop_words)):  # in normal form, which spares its tables some ms
+            return self
+        return _usual_attributes(frozenset(map(normalised, self.stop_words)))
 
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
     # Where spaCy's function equals a string method, use that: it is several times as fast.
-    return _Attributes(str.lower, str.isalpha, str.isspace, lambda token: token.lower() in stop_words, stop_words)
+    return _Attributes(str.lower, str.isspace, lambda token: token.lower() in stop_words, stop_words)
 
 
 def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
     """Read the attributes of a language; `get` maps spaCy's attribute numbers to functions."""
-    from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
+    from spacy.attrs import IS_SPACE, IS_STOP, LOWER
     from spacy.lang import lex_attrs
 
     is_stop: Any = get[IS_STOP]
-    getters = get[LOWER], get[IS_ALPHA], get[IS_SPACE]
+    getters = get[LOWER], get[IS_SPACE]
     usual = isinstance(is_stop, partial) and is_stop.func is lex_attrs.is_stop and set(is_stop.keywords) == {"stops"}
-    if usual and getters == (lex_attrs.lower, lex_attrs.is_alpha, lex_attrs.is_space):
+    if usual and getters == (lex_attrs.lower, lex_attrs.is_space):
         return _usual_attributes(is_stop.keywords["stops"])
     return _Attributes(*getters, is_stop, None)
 
@@ -183,9 +184,9 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 def stop_word_test(lang: str) -> Callable[[str], Any]:
     """Return a function that tells whether a word is one of spaCy's stop words.
 
-    The word must be in Unicode's normal form C; whether its letters are capital or small makes no difference.
+    The word must be in normal form (see `Tokens`); whether its letters are capital or small makes no difference.
     """
-    return open_language(lang).attributes.for_nfc().is_stop
+    return open_language(lang).attributes.in_normal_form().is_stop
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from unicodedata import category
 
 from textcat.base.errors import TextcatError
 
@@ -61,6 +62,13 @@ def is_unspaced(term: str) -> bool:
     character, such as a space or a Latin letter, in an n-gram of characters: see `STAND_IN`.
     """
     return not term.isascii() and _RUN().match(term) is not None
+
+
+def are_letters(token: str) -> bool:
+    """Return whether a token consists of letters, and marks on them, such as the vowels of Hindi."""
+    if token.isascii() or token.isalpha():
+        return token.isalpha()
+    return token[0].isalpha() and all(character.isalpha() or category(character)[0] == "M" for character in token)
 
 
 def has_stand_in(term: str) -> bool:

@@ -8,7 +8,7 @@ import re
 import threading
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, compress, count, filterfalse, islice, repeat
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from textcat.base.normal_forms import nfc
+from textcat.base.normal_forms import normalised
 from textcat.base.parameters import Parameters
 from textcat.features._token_cache import (
     ANYTHING,
@@ -33,6 +33,7 @@ from textcat.features.language import open_language, replace_surrogates, singula
 from textcat.features.scripts import (
     NGRAMS,
     SPACY,
+    are_letters,
     are_unspaced,
     has_stand_in,
     is_unspaced,
@@ -106,7 +107,7 @@ class TermPlaces(NamedTuple):
 class Tokens(Parameters, TokenSettings):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
-    Texts are read in Unicode's normal form C, so that canonically equivalent texts have the same terms. The tokens are
+    Texts are read in a normal form, so that those that look the same have the same terms (`normal_form`). The tokens are
     those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of characters of
     scripts without spaces between words, such as Chinese, are not tokenized by spaCy. The tokens of a run are its
     characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are tokenized
@@ -125,7 +126,7 @@ class Tokens(Parameters, TokenSettings):
     lowercase : bool, default=True
         The term is the token in lower case (spaCy's `lower_`).
     alphabetic : bool, default=True
-        Leave out tokens that do not consist of letters only (spaCy's `is_alpha`).
+        Leave out tokens that do not consist of letters, with marks on them, such as the vowels of Hindi.
     alphanumeric : bool, default=False
         Leave out tokens without a letter or a digit, such as punctuation; `alphabetic` leaves out more.
     remove_stop_words : bool, default=True
@@ -137,8 +138,8 @@ class Tokens(Parameters, TokenSettings):
         Thai, Lao, Khmer and Myanmar letters, and in Chinese and Japanese texts other characters, too. "runs": only
         these runs. "spacy": none; spaCy's tokenizer of the language reads all of it.
     normal_form : str, default="nfc"
-        With "nfc", texts are read in Unicode's normal form C: "é" is one character, however it is written; with "none",
-        as they are.
+        With "nfc", texts are read in Unicode's normal form C ("é" is one character, however it is written), without
+        invisible characters, and with plain letters in place of ligatures and other shapes; with "none", as they are.
     memo_bytes : int, default=268435456
         Approximate maximum bytes of the token cache; above it, spans that occurred only once are dropped.
 
@@ -307,10 +308,10 @@ class _TermCounter:
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
         in_nfc = settings.normal_form == NFC
-        get = self.language.attributes.for_nfc() if in_nfc else self.language.attributes
+        get = self.language.attributes.in_normal_form() if in_nfc else self.language.attributes
         self._singular = settings.singularize and settings.lang == "en"
         self.lower = get.lower if settings.lowercase else str
-        self.required = [get.is_alpha] if settings.alphabetic else []
+        self.required: list[Callable[[str], Any]] = [are_letters] if settings.alphabetic else []
         self.required += [_LETTER_OR_DIGIT.search] if settings.alphanumeric else []
         self.excluded = [get.is_space] + ([get.is_stop] if settings.remove_stop_words else [])
         usual = get.stop_words is not None and settings.lowercase
@@ -567,7 +568,7 @@ class _TermCounter:
 
 def _normalise(texts: list[str], normal_form: str, segmenter: str) -> list[str]:
     """Return texts in a normal form; unless spaCy segments them, U+FFFD replaces characters reserved as stand-ins."""
-    texts = [*map(nfc, texts)] if normal_form == NFC else texts
+    texts = [*map(normalised, texts)] if normal_form == NFC else texts
     return texts if segmenter == SPACY else [*map(without_stand_ins, texts)]
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from textcat.base.disk import expanded, read_safetensors, sha256_of_file
 from textcat.base.errors import TextcatError, similar_files
+from textcat.base.normal_forms import normalised
+from textcat.features.scripts import are_letters
 from textcat.features.vectors import STATIC, WordVectors, english_vectors
 
 # maximum number of words read; files begin with the most frequent words, and each word is a column of every model
@@ -96,8 +98,8 @@ def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             written, *numbers = line.split()
-            word = written.lower()
-            if not word.isalpha() or word in vectors:
+            word = normalised(written.lower())
+            if not are_letters(word) or word in vectors:
                 continue  # including the first line of word2vec, which has the numbers of words and dimensions
             vectors[word] = np.array(numbers, np.float32)
             if len(numbers) < 2 or len(numbers) != len(next(iter(vectors.values()))):
@@ -121,7 +123,7 @@ def _of_model2vec(path: Path) -> tuple[list[str], np.ndarray]:
     mark = next((mark for mark in _MARKS if any(piece.startswith(mark) for piece in vocabulary)), "")
     position_of = dict[str, int]()
     for piece in sorted(vocabulary, key=vocabulary.__getitem__):
-        word = piece.removeprefix(mark).lower()
-        if piece.startswith(mark) and word.isalpha() and len(position_of) < MOST_WORDS:
+        word = normalised(piece.removeprefix(mark).lower())
+        if piece.startswith(mark) and are_letters(word) and len(position_of) < MOST_WORDS:
             position_of.setdefault(word, vocabulary[piece])
     return [*position_of], vectors[[*position_of.values()]]

@@ -16,6 +16,7 @@ from textcat.base.progress import Advance, advance_over
 from textcat.corpus.documents import Corpus, Document
 from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
+from textcat.features.scripts import are_letters
 from textcat.features.store import StoredRows, write_rows
 from textcat.features.vector_files import named_vectors
 from textcat.features.vectors import ColumnVectors, WordVectors
@@ -229,7 +230,7 @@ class CountedCorpus:
         known = {} if self.vectors is None else self.vectors.position_of
         counts = StoredCounts.of_documents(self._counts.parts, self._counts.counts, self._train).counts
         n_of = np.bincount(counts.ids[counts.ids >= 0], counts.counts[counts.ids >= 0], len(counts.terms))
-        is_word = np.array([term.isalpha() for term in counts.terms], bool)
+        is_word = np.array([are_letters(term) for term in counts.terms], bool)
         is_known = np.array([term in known for term in counts.terms], bool)
         return float(n_of[is_word & is_known].sum() / max(n_of[is_word].sum(), 1))
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from textcat.base.errors import TextcatError, install_hint
-from textcat.base.normal_forms import nfc
+from textcat.base.normal_forms import normalised
 from textcat.features.language import UnknownLanguageError, open_language
 from textcat.features.scripts import NEUTRAL_LANGUAGE, UNSPACED_LANGUAGES
 from textcat.reading.document import Document
@@ -55,7 +55,7 @@ def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
             f"The language of documents is named by py3langid, which is not installed: {install_hint('lang')}, or name "
             "the language, as in --lang de."
         ) from None
-    texts = (nfc(" ".join(zones.values()))[:_MOST_CHARACTERS] for zones in documents)
+    texts = (normalised(" ".join(zones.values()))[:_MOST_CHARACTERS] for zones in documents)
     return [py3langid.classify(text)[0] if any(map(str.isalpha, text)) else "" for text in texts]
 
 

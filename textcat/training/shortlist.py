@@ -21,6 +21,7 @@ from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.lookalikes import LookAlikes, terms_of_like_meaning
 from textcat.features.rows import Rows
+from textcat.features.scripts import are_letters
 from textcat.features.vectors import FEWEST_KNOWN, ColumnVectors, WordVectors
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
@@ -347,7 +348,7 @@ def _vectors_of_terms(terms: Sequence[str], vectors: WordVectors, names: sp.csr_
     """Return the word vectors of terms; None if most words of the topics' names have no vector."""
     column_of = dict(zip(terms, range(len(terms)), strict=True))
     found = vectors.of_columns(np.array([column_of.get(word, -1) for word in vectors.words]), 1)
-    is_word = np.array([term.isalpha() for term in terms], bool)[names.indices]
+    is_word = np.array([are_letters(term) for term in terms], bool)[names.indices]
     is_known = np.isin(names.indices, found.columns)
     return found if (is_known & is_word).sum() >= FEWEST_KNOWN * is_word.sum() > 0 else None
 
