@@ -4,11 +4,7 @@ import pytest
 from tagged_files import file_of
 
 from textcat.reading import Record
-from textcat.tagging.output import (
-    ENCODERS,
-    OutputSettings,
-    file_format,
-)
+from textcat.tagging.output import ENCODERS, OutputSettings, TaggedRecords, file_format
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
@@ -32,9 +28,7 @@ def test_what_was_flushed_can_be_read_before_the_file_ends():
 
 def test_a_form_makes_one_file_after_the_other():
     for to in ENCODERS:
-        made, block = (
-            file_format(OutputSettings(to)),
-            ENCODERS[to]([Record("a", {}, source="b", position=1)], [[]], [None]),
-        )
+        settings, rows = OutputSettings(to), TaggedRecords([Record("a", {}, source="b", position=1)], [[]], [None])
+        made, block = file_format(settings), ENCODERS[to](rows, settings)
         files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
         assert files[0] == files[1]

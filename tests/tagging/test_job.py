@@ -27,9 +27,11 @@ def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(mo
 
 def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
     tag = job.ENCODERS["jsonl"]
-    monkeypatch.setitem(
-        job.ENCODERS, "jsonl", lambda records, tags, reasons, **_: tag(records[1:], tags[1:], reasons[1:])
-    )
+
+    def lose_first(rows, settings):
+        return tag(rows._replace(records=rows.records[1:], tags=rows.tags[1:], reasons=rows.reasons[1:]), settings)
+
+    monkeypatch.setitem(job.ENCODERS, "jsonl", lose_first)
     with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
         to_stream(model, archive)
 

@@ -16,6 +16,7 @@ from textcat.reading import Record
 from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,
+    TaggedRecords,
     check_output,
     file_format,
     library_versions,
@@ -91,7 +92,7 @@ def test_dates_and_the_model_are_in_every_row_of_every_format():
     def rows(to, **how):
         settings = OutputSettings(to, **how)
         made = file_format(settings)
-        encoded = ENCODERS[to](records, tags, [None] * len(records), settings=settings, model="0123456789ab")
+        encoded = ENCODERS[to](TaggedRecords(records, tags, [None] * len(records), model="0123456789ab"), settings)
         return made.begin() + made.add(encoded) + made.end()
 
     lines = [json.loads(line) for line in rows("jsonl").splitlines()]
@@ -117,8 +118,9 @@ def test_terms_that_explain_stand_behind_each_topic_in_every_format():
         return [{record.zones["body"]: 0.12345, topic: 1.0} for topic in topics]
 
     def written(to, records, tags):
-        made = file_format(OutputSettings(to, explain=2))
-        return made.begin() + made.add(ENCODERS[to](records, tags, [None] * len(records), terms)) + made.end()
+        settings, rows = OutputSettings(to, explain=2), TaggedRecords(records, tags, [None] * len(records), terms)
+        made = file_format(settings)
+        return made.begin() + made.add(ENCODERS[to](rows, settings)) + made.end()
 
     records, tags = [record, record], [[("grain", 1.0, None, None)], []]
     expected = {"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}
@@ -193,7 +195,7 @@ def test_documents_without_an_expected_recall_have_an_empty_cell():
     settings = OutputSettings("csv", expected_recall=True)
     records = [Record("a", {}, source="a.jsonl", position=1), Record("b", {}, source="a.jsonl", position=2)]
     tagged = [("wheat", 1.0, 0.5, "review")], []
-    rows = ENCODERS["csv"](records, tagged, [None, None], settings=settings)
+    rows = ENCODERS["csv"](TaggedRecords(records, tagged, [None, None]), settings)
     lines = [*csv.reader(io.StringIO((file_format(settings).begin() + rows).decode()))]
     assert lines[0][-3:] == ["status", "expected_recall", "reason"]
     assert [line[-3:] for line in lines[1:]] == [["review", "", ""], ["", "", ""]]

@@ -21,7 +21,7 @@ from textcat.reading.dates import day_of, month_of
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.tagging.groups import GroupsFile, GroupsMark, open_groups
-from textcat.tagging.output import ENCODERS, MODEL, OutputSettings
+from textcat.tagging.output import ENCODERS, OutputSettings, TaggedRecords
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,11 +157,15 @@ def _rejected(record: Record, language: str, taggers: "dict[str, Tagger]") -> Re
 
 
 def _write_untagged(output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
-    options: dict[str, Any] = {"names": {}} if output.names else {}
-    if output.explain:
-        options["terms"] = lambda record, topics: []
     n = len(records)
-    tagged.rows.append(ENCODERS[output.to](records, [[]] * n, [None] * n, settings=output, **options))
+    rows = TaggedRecords(
+        records,
+        [[]] * n,
+        [None] * n,
+        terms=(lambda record, topics: []) if output.explain else None,
+        names={} if output.names else None,
+    )
+    tagged.rows.append(ENCODERS[output.to](rows, output))
     tagged.counts.tagged += n
     tagged.counts.inputs.update(map(_SOURCE, records))
     tagged.counts.untagged += n
@@ -282,16 +286,17 @@ def _encode(
         explained = tagger.explain_all(record, topics, output.explain, with_spans=False)
         return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
-    options: dict[str, Any] = {MODEL: model_id(job.digest)}
-    if output.explain:
-        options["terms"] = terms
-    if output.names:
-        options["names"] = tagger.topic_names
-    reasons = [reason and reason.value for reason in reasons_of(has_terms)]
-    recalls = tagger.decisions.expected_recalls(scores, has_terms, holding) if output.expected_recall else None
-    if recalls is not None:
-        options["recalls"] = recalls.tolist()
-    return ENCODERS[output.to](records, tags, reasons, settings=output, **options)
+    recalls = tagger.decisions.expected_recalls(scores, has_terms, holding).tolist() if output.expected_recall else None
+    rows = TaggedRecords(
+        records,
+        tags,
+        [reason and reason.value for reason in reasons_of(has_terms)],
+        terms if output.explain else None,
+        tagger.topic_names if output.names else None,
+        recalls,
+        model_id(job.digest),
+    )
+    return ENCODERS[output.to](rows, output)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
@@ -116,7 +116,26 @@ class OutputSettings(NamedTuple):
         return not self.is_ranking and self.to != "csv"
 
 
-_DEFAULT = OutputSettings()
+class TaggedRecords(NamedTuple):
+    """Records to be written, and what their rows say of them."""
+
+    records: Sequence[Record]
+    tags: Sequence[Tags]  # of each record
+    reasons: Sequence[str | None]  # for each record, why it gives no evidence for any topic; None if it gives evidence
+    terms: TermsOf | None = None  # None: rows have no terms
+    names: Mapping[str, str] | None = None  # the names of topics; None: rows have no names
+    recalls: Sequence[float] | None = None  # the expected recall of each record
+    model: str = ""  # the id of the model that tagged the records
+
+    def rows(self) -> Iterator[tuple[Record, Tags, str | None, float | None]]:
+        """Yield each record with its tags, its reason and its expected recall, rounded; None: it has none."""
+        return zip(self.records, self.tags, self.reasons, self.rounded_recalls(), strict=True)
+
+    def rounded_recalls(self) -> list[float | None]:
+        """Return the expected recall of each record, rounded; None for each record if there are no `recalls`."""
+        return (
+            [None] * len(self.records) if self.recalls is None else [round(recall, DECIMALS) for recall in self.recalls]
+        )
 
 
 def check_output(settings: OutputSettings) -> None:
@@ -165,29 +184,15 @@ def library_versions(settings: OutputSettings) -> dict[str, str]:
     return {name: installed_version(name) for name in names}
 
 
-def _encode_jsonl(
-    records: Sequence[Record],
-    tags: Sequence[Tags],
-    reasons: Sequence[str | None],
-    terms: TermsOf | None = None,
-    names: Mapping[str, str] | None = None,
-    settings: OutputSettings = _DEFAULT,
-    recalls: Sequence[float] | None = None,
-    model: str = "",
-) -> bytes:
+def _encode_jsonl(tagged: TaggedRecords, settings: OutputSettings) -> bytes:
     """Return a JSON object per record, one per line: its id, source, position, topics, scores and probabilities.
 
     The object also has the record's date and the model's id, unless they are "". Each topic has its status, if it has
-    one, its name, if `names` are given, and the terms that the function `terms` returns, if that is given. A document
-    that gives no evidence has its reason.
+    one, and its name and terms, if they are requested. A document that gives no evidence has its reason.
     """
-    is_plain = terms is None and names is None
     lines, keeps_fields = [], bool(settings.keep_fields)
-    for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
-        if is_plain:
-            topics = [_topic_object(*tag) for tag in tags_of_record]
-        else:
-            topics = _topic_objects(record, tags_of_record, terms, names)
+    for record, tags, reason, recall in tagged.rows():
+        topics = _topic_objects(record, tags, tagged)
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
@@ -195,8 +200,8 @@ def _encode_jsonl(
             kept, fields = settings.keep_fields, record.fields or {}  # including fields that only rules use
             line["fields"] = {name: value for name, value in fields.items() if name in kept}
         line["topics"] = topics
-        if model:
-            line[MODEL] = model
+        if tagged.model:
+            line[MODEL] = tagged.model
         if recall is not None:
             line[RECALL] = recall
         if reason is not None:
@@ -209,19 +214,13 @@ def _encode_jsonl(
     return b"".join(lines)
 
 
-def _rounded(recalls: Sequence[float] | None, records: Sequence[Record]) -> list[float | None]:
-    """Return the expected recall of each record, rounded; None for each record if `recalls` is None."""
-    return [None] * len(records) if recalls is None else [round(recall, DECIMALS) for recall in recalls]
-
-
-def _topic_objects(
-    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None
-) -> list[dict[str, Any]]:
+def _topic_objects(record: Record, tags: Tags, tagged: TaggedRecords) -> list[dict[str, Any]]:
     topics = [_topic_object(*tag) for tag in tags]
-    if names is not None:
+    if (names := tagged.names) is not None:
         topics = [{"topic": tag["topic"], **name_entry(tag["topic"], names), **tag} for tag in topics]
-    for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
-        topic["terms"] = of_topic
+    if tagged.terms is not None:
+        for topic, of_topic in zip(topics, _rounded_terms(record, tags, tagged.terms), strict=False):
+            topic["terms"] = of_topic
     return topics
 
 
@@ -260,16 +259,7 @@ def text_of_value(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _encode_csv(
-    records: Sequence[Record],
-    tags: Sequence[Tags],
-    reasons: Sequence[str | None],
-    terms: TermsOf | None = None,
-    names: Mapping[str, str] | None = None,
-    settings: OutputSettings = _DEFAULT,
-    recalls: Sequence[float] | None = None,
-    model: str = "",
-) -> bytes:
+def _encode_csv(tagged: TaggedRecords, settings: OutputSettings) -> bytes:
     """Return CSV rows: one per document and topic; a document without topics has one row, with an empty topic.
 
     Dates are written twice: as `time_of` returns them, and as in the record.
@@ -277,30 +267,30 @@ def _encode_csv(
     With `settings.per_document`, there is one row per document instead. If terms are requested, a column has a JSON
     object of terms. The last column has the reason of a document that gives no evidence.
     """
-    rows = io.StringIO(newline="")
+    rows, names = io.StringIO(newline=""), tagged.names
     # All texts are quoted, because carriage returns are not quoted otherwise if lines end without one.
     write_row = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     safe = (lambda cell: cell) if settings.no_csv_escape else safe_cell
 
-    for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
+    for record, tags, reason, recall in tagged.rows():
         when = time_of(record.date)
         dates = "" if when is None else when.isoformat(), safe(record.date)
         place = safe(record.id), safe(record.source), record.position
-        of_document = (*place, *dates, model, *map(safe, _kept_cells(record, settings)))
+        of_document = (*place, *dates, tagged.model, *map(safe, _kept_cells(record, settings)))
         of_recall = ("" if recall is None else recall,) if settings.expected_recall else ()
         last = (*of_recall, reason or "")
         if settings.per_document:
-            cells = map(safe, map(list_cell, _columns_of(tags_of_record, names)))
+            cells = map(safe, map(list_cell, _columns_of(tags, names)))
             write_row((*of_document, *cells, *last))
             continue
-        of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
-        for tag, extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
+        of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags, tagged.terms)]
+        for tag, extra in zip(tags, of_topics or repeat(()), strict=False):
             topic, score, p, status = tag
             name = () if names is None else (safe(names.get(topic, "")),)
             numbers = round(score, DECIMALS), "" if p is None else round(p, DECIMALS)
             write_row((*of_document, safe(topic), *name, *numbers, status or "", *extra, *last))
-        if not tags_of_record:
-            n_empty = 4 + (terms is not None) + (names is not None)
+        if not tags:
+            n_empty = 4 + (tagged.terms is not None) + (names is not None)
             write_row((*of_document, *[""] * n_empty, *last))
     return escape_undecodable(rows.getvalue()).encode()
 
@@ -319,16 +309,7 @@ def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
     return [topics, *named, scores, *(texts if any(texts) else [] for texts in (probabilities, statuses))]
 
 
-def _encode_parquet(
-    records: Sequence[Record],
-    tags: Sequence[Tags],
-    reasons: Sequence[str | None],
-    terms: TermsOf | None = None,
-    names: Mapping[str, str] | None = None,
-    settings: OutputSettings = _DEFAULT,
-    recalls: Sequence[float] | None = None,
-    model: str = "",
-) -> bytes:
+def _encode_parquet(tagged: TaggedRecords, settings: OutputSettings) -> bytes:
     """Return rows for a Parquet file, serialised as an Arrow IPC stream.
 
     There is one row per document, with a list of its topics; if terms are requested, each topic has a list of its
@@ -337,8 +318,9 @@ def _encode_parquet(
     """
     import pyarrow as pa
 
-    topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
-    for topic in chain.from_iterable(topics) if terms is not None else ():
+    records, has_terms = tagged.records, tagged.terms is not None
+    topics = [_topic_objects(*pair, tagged) for pair in zip(records, tagged.tags, strict=True)]
+    for topic in chain.from_iterable(topics) if has_terms else ():
         topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
@@ -346,14 +328,14 @@ def _encode_parquet(
         "position": [record.position for record in records],
         "date": [time_of(record.date) for record in records],
         "date_text": [escape_undecodable(record.date) or None for record in records],
-        MODEL: [model or None] * len(records),
+        MODEL: [tagged.model or None] * len(records),
     }
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
-    columns |= {"topics": topics, REASON: reasons}
+    columns |= {"topics": topics, REASON: tagged.reasons}
     if settings.expected_recall:
-        columns[RECALL] = _rounded(recalls, records)
-    schema = _arrow_schema(settings, terms is not None, names is not None)
+        columns[RECALL] = tagged.rounded_recalls()
+    schema = _arrow_schema(settings, has_terms, tagged.names is not None)
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
@@ -372,8 +354,12 @@ def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) 
     return pa.schema(types.items())
 
 
-# A function of records, the tags of each, and optionally a function of terms, which returns encoded rows.
-ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
+#: By format, the function that encodes rows.
+ENCODERS: dict[str, Callable[[TaggedRecords, OutputSettings], bytes]] = {
+    "jsonl": _encode_jsonl,
+    "csv": _encode_csv,
+    "parquet": _encode_parquet,
+}
 
 
 def file_format(settings: OutputSettings) -> PlainFile:
