@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 pydantic = pytest.importorskip("pydantic", reason="pydantic is not installed")
 
 from textcat.serving import teaching_schemas as s  # noqa: E402
-from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES  # noqa: E402
+from textcat.teaching.judgements import LONGEST_NAME  # noqa: E402
+from textcat.teaching.steps import ANSWERS, SOURCES  # noqa: E402
 
 ANSWER = {"topic": "wheat", "position": 3, "answer": "yes"}
 

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from textcat.base.errors import TextcatError
-from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES
+from textcat.teaching.judgements import LONGEST_NAME
+from textcat.teaching.steps import ANSWERS, SOURCES
 
 LONGEST_EXCLUSION_REASON = 200  # maximum characters of an exclusion reason: it is shown on a button and in tables
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.reading import common_fields, ris_entry
-from textcat.teaching.judgements import TopicState, judgements_of
+from textcat.teaching.judgements import TopicState
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 from textcat.teaching.screening import COUNT_FORMATS, write_counts
-from textcat.teaching.steps import KeywordSet, SessionStep, Split, TopicAdded, TopicChanged, Undone
+from textcat.teaching.steps import KeywordSet, SessionStep, Split, TopicAdded, TopicChanged, Undone, answers_of
 from textcat.teaching.view import View
 
 if TYPE_CHECKING:
@@ -419,9 +419,8 @@ def _audited(step: SessionStep, undone: Mapping[int, int]) -> Iterator[dict[str,
     elif isinstance(step, KeywordSet):
         detail = {"term": step.keyword, "speaks_for": step.speaks_for}
         yield {**row, "what": "keyword", "topic": step.topic, "detail": detail, **taken_back}
-    for judgement in judgements_of(step):
-        facts = {key: value for key, value in judgement._asdict().items() if key not in ("step", "at", "person")}
-        yield {**row, "what": "answer", **facts, **taken_back}
+    for answer in answers_of(step):
+        yield {**row, "what": "answer", **vars(answer), **taken_back}
 
 
 def reference_line(pool: Pool, i: int) -> str:

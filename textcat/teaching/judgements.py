@@ -17,6 +17,7 @@ from textcat.teaching.journal import SessionJournal
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.steps import (
+    JournalAnswer,
     KeywordSet,
     SessionStep,
     Split,
@@ -28,30 +29,16 @@ from textcat.teaching.steps import (
 )
 
 LONGEST_NAME = 300  # maximum characters of a topic's name, which appears in headings and URLs
-ANSWERS = ("yes", "no", "skip")
-# Where a document was judged: in answer to a question; in search results; in a list, where answers can also be changed;
-# as an example when the topic was added; or to adjudicate a disagreement of two persons.
-SOURCES = ("asked", "search", "list", "example", "adjudicated")
 
 
-class Judgement(NamedTuple):
-    """A person's answer on a document, with the document's rank and score at that time."""
+@dataclass(frozen=True, kw_only=True)
+class Judgement(JournalAnswer):
+    """A person's answer, together with what the journal says of its step."""
 
     step: int  # the number of the judgement's line in the journal
     at: float  # seconds since 1970
     person: str
-    topic: str
-    position: int
-    id: str
-    answer: str  # one of ANSWERS
-    source: str  # one of SOURCES
-    note: str = ""
-    why: Reason = Reason.NOT_ASKED  # the reason why the document was asked about
-    # number of the model that gave rank and score: the number of changes to the topic that it was trained on
-    model: int = 0
-    rank: int = 0  # rank among the documents not judged by then, from 1; 0 if there was no ranking yet
-    score: float | None = None
-    exclusion_reason: str = ""  # the reason for an answer "no", if the person gave one
+    why: Reason
 
 
 class Disagreement(NamedTuple):

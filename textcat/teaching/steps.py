@@ -9,22 +9,28 @@ from typing import Any
 
 from textcat.base.records import read_record
 
+ANSWERS = ("yes", "no", "skip")
+# Where a document was judged: in answer to a question; in search results; in a list, where answers can also be changed;
+# as an example when the topic was added; or to adjudicate a disagreement of two persons.
+SOURCES = ("asked", "search", "list", "example", "adjudicated")
+
 
 @dataclass(frozen=True)
 class JournalAnswer:
-    """A person's answer on a document for a topic; `Judgement` explains the fields."""
+    """A person's answer on a document for a topic, with the document's rank and score at that time."""
 
     topic: str
     position: int
     id: str
-    answer: str
-    source: str
+    answer: str  # one of ANSWERS
+    source: str  # one of SOURCES
     note: str
-    why: str = ""
+    why: str = ""  # the value of the `Reason` why the document was asked about
+    # number of the model that gave rank and score: the number of changes to the topic that it was trained on
     model: int = 0
-    rank: int = 0
+    rank: int = 0  # rank among the documents not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
-    exclusion_reason: str = ""
+    exclusion_reason: str = ""  # the reason for an answer "no", if the person gave one
 
 
 @dataclass(frozen=True, kw_only=True)
