@@ -41,8 +41,8 @@ def test_csv_has_a_line_per_topic_and_nothing_where_a_measure_is_not_defined():
     assert none["average_precision"] == none["precision"] == none["recall"] == none["f1"] == ""
 
 
-def write_trec(folder, *arguments, **more):
-    files = export.trec_files(*arguments, **more)
+def write_trec(folder, *arguments):
+    files = export.trec_files(*arguments)
     folder.mkdir(exist_ok=True)
     for name, lines in files.items():
         (folder / name).write_text("".join(lines))
@@ -77,14 +77,14 @@ def test_float64_scores_read_back_too(tmp_path):
 def test_trec_files_have_the_columns_trec_eval_wants_and_its_order_of_ties(tmp_path):
     scores = np.array([[1.0, 0.0], [1.0, 0.0], [2.0, 0.0]], dtype=np.float32)
     labels = sparse.csr_matrix([[0, 0], [1, 0], [1, 0]])
-    run, qrels = write_trec(tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"], run_name="my run")
+    run, qrels = write_trec(tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"])
     assert run.read_text().splitlines() == [
-        "tea Q0 c 1 2 my%20run",
-        "tea Q0 b 2 1 my%20run",
-        "tea Q0 a 3 1 my%20run",
-        "rye Q0 c 1 0 my%20run",
-        "rye Q0 b 2 0 my%20run",
-        "rye Q0 a 3 0 my%20run",
+        "tea Q0 c 1 2 textcat",
+        "tea Q0 b 2 1 textcat",
+        "tea Q0 a 3 1 textcat",
+        "rye Q0 c 1 0 textcat",
+        "rye Q0 b 2 0 textcat",
+        "rye Q0 a 3 0 textcat",
     ]
     assert qrels.read_text().splitlines() == ["tea 0 b 1", "tea 0 c 1"]
 

@@ -144,10 +144,6 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
         The number of documents to draw, fewer than there are.
     seed : int
         The same seed gives the same sample.
-
-    Returns
-    -------
-    set of int
     """
     generator = random.Random(seed)
     order = generator.sample(range(len(units)), len(units))

@@ -125,15 +125,11 @@ def cell_text(value: Any) -> str:
 
 
 def trec_files(
-    scores: ArrayLike,
-    Y: Any,
-    document_ids: Sequence[str],
-    topics: Sequence[str],
-    run_name: str = "textcat",
+    scores: ArrayLike, Y: Any, document_ids: Sequence[str], topics: Sequence[str]
 ) -> dict[str, Iterator[str]]:
     """Return the lines of two files, as trec_eval reads them: the rankings, ``run.txt``, and the labels, ``qrels.txt``.
 
-    A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``; topics
+    A line of the run is ``topic Q0 document rank score textcat``, a line of the qrels ``topic 0 document 1``; topics
     take the place of TREC's queries. Documents that are not in the qrels are not relevant. A topic without a positive
     has no line there, and trec_eval leaves it out. White space in names is percent-encoded. Scores have enough digits
     to read the same float back. Documents of equal score are ranked by name, backwards, as trec_eval does, so its
@@ -142,7 +138,7 @@ def trec_files(
     """
     positives, values = checked_labels(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
-    run = _run_lines(values, documents, queries, _trec_names([run_name], "run")[0])
+    run = _run_lines(values, documents, queries)
     relevant = (
         f"{query} 0 {documents[document]} 1\n"
         for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False)
@@ -151,13 +147,13 @@ def trec_files(
     return {"run.txt": run, "qrels.txt": relevant}
 
 
-def _run_lines(scores: np.ndarray, documents: Sequence[str], queries: Sequence[str], run_name: str) -> Iterator[str]:
+def _run_lines(scores: np.ndarray, documents: Sequence[str], queries: Sequence[str]) -> Iterator[str]:
     digits = 9 if scores.dtype == np.float32 else 17
     backwards = np.array(sorted(range(len(documents)), key=documents.__getitem__, reverse=True), dtype=np.intp)
     for query, column in zip(queries, scores.T, strict=True):
         ranked = backwards[np.argsort(-column[backwards], kind="stable")]
         for rank, (document, score) in enumerate(zip(ranked.tolist(), column[ranked].tolist(), strict=True), start=1):
-            yield f"{query} Q0 {documents[document]} {rank} {score:.{digits}g} {run_name}\n"
+            yield f"{query} Q0 {documents[document]} {rank} {score:.{digits}g} textcat\n"
 
 
 def _trec_names(names: Sequence[str], kind: str) -> list[str]:

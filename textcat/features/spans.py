@@ -72,10 +72,6 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     document : str or document with `zones`
     wanted : iterable of int
         The columns to look for; those that the document's row does not have are left out of the result.
-
-    Returns
-    -------
-    dict of int to Place
     """
     texts = zones_of_document(document, 0)
     as_read = features.tokens_.as_read

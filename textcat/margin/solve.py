@@ -245,10 +245,6 @@ class Workers:
         items : iterable
         *shared
             Objects that `share` has returned.
-
-        Yields
-        ------
-        object
         """
         ahead = deque[Any]()
         with nullcontext() if self._client else ThreadPoolExecutor(self.jobs) as pool:

@@ -197,10 +197,6 @@ def make(
     ----------
     nlp, name, model, threshold, labels
         As spaCy gives them, and as for `TopicTagger`.
-
-    Returns
-    -------
-    TopicTagger
     """
     # the only sign that spaCy is loading a pipeline: the components that the pipeline's meta.json names
     saved = name in getattr(nlp, "_meta", {}).get("components", ())

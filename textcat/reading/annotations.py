@@ -33,10 +33,6 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     labelled : bool
         Whether labels are read, not only texts and ids.
 
-    Returns
-    -------
-    mapping of str to object
-
     Raises
     ------
     UnreadableError

@@ -16,7 +16,7 @@ ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 # Usual names (in any case) of columns, tried if the default names are missing: used only if exactly one of them
 # occurs.
-_USUAL_NAMES = {
+USUAL_NAMES = {
     kind: tuple(names.split())
     for kind, names in {
         "body": "text body story content contents article abstract description message review document comment summary "
@@ -154,11 +154,6 @@ def hint_of_fields(names: Iterable[str], what: str) -> str:
     return f", and {' or '.join(map(repr, alike))} may hold the {what}" if len(alike) > 1 else ""
 
 
-def usual_names(what: str) -> tuple[str, ...]:
-    """Return the usual names, in lower case, of fields of a kind: "body", "title", "topics" or "id"."""
-    return _USUAL_NAMES[what]
-
-
 def usual_name(names: Collection[str], what: str) -> str:
     """Return the single usual name of a kind of field among `names`, such as "headline" for titles.
 
@@ -170,13 +165,13 @@ def usual_name(names: Collection[str], what: str) -> str:
 
 def names_alike(names: Iterable[str], what: str) -> list[str]:
     """Return those of `names` that are usual for a kind of field (see `usual_name`), in their order."""
-    return [name for name in names if name.strip().lower() in _USUAL_NAMES.get(what, ())]
+    return [name for name in names if name.strip().lower() in USUAL_NAMES.get(what, ())]
 
 
 def has_usual_name(names: Iterable[str]) -> bool:
     """Return whether any of the column names is a default name such as "text", or a usual one such as "headline"."""
     default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
-    return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
+    return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*USUAL_NAMES.values())})
 
 
 def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.base.frames import plain_value
 from textcat.base.surrogates import join_surrogates
-from textcat.reading.columns import hint_of_fields, usual_names
+from textcat.reading.columns import USUAL_NAMES, hint_of_fields
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
 
@@ -86,10 +86,6 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
         The name of the field.
     separator : str
         The separator of topics in a text; "": a text that is not a list is one topic.
-
-    Returns
-    -------
-    Labels
 
     Raises
     ------
@@ -355,10 +351,6 @@ def with_meanings(documents: list[Document], field: str) -> list[Document]:
     documents : list of Document
     field : str
         The field of topics named by the user; "" if none was named.
-
-    Returns
-    -------
-    list of Document
     """
     topics_of = _meanings({name for document in documents for name in document.topics}, field)
     if not topics_of:
@@ -378,7 +370,7 @@ def _meanings(names: Collection[str], field: str) -> dict[str, tuple[str, ...]]:
     whole = {name: name[:-2] for name in names if _WHOLE_FLOAT.fullmatch(name)}
     numbers = whole if len(whole) == len(names) else {name: name for name in names}
     said = {name: number.casefold() for name, number in numbers.items()}
-    flags = _BOOLEANS if field.casefold() in usual_names("topics") else YES | NO
+    flags = _BOOLEANS if field.casefold() in USUAL_NAMES["topics"] else YES | NO
     if field and {*said.values()} <= flags:
         return {name: (label_name(field),) if word in YES else () for name, word in said.items()}
     return {name: (number,) for name, number in whole.items()} if numbers is whole else {}

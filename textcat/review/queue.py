@@ -49,10 +49,6 @@ def choose_documents(
         The share of automatic tags that is drawn at random for an audit.
     is_done : callable, optional
         Returns whether a document is already done.
-
-    Returns
-    -------
-    Chosen
     """
     number_of: dict[str, int] = {}
     document, topic, status, probability = array("q"), array("q"), array("b"), array("d")
@@ -102,10 +98,6 @@ def choose_sample(
         Maximum number of documents to return.
     is_done : callable, optional
         Called with a document; returns whether it is done, so that it is not shown again.
-
-    Returns
-    -------
-    Chosen
     """
     draws = draw_documents(rows, is_done)
     chosen = draws.order[np.argsort(draws.turns, kind="stable")][: np.minimum(draws.sizes, n).sum()]

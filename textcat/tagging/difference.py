@@ -54,10 +54,6 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     n_examples : int, default 3
         Maximum number of example ids of documents that gained a topic, and of documents that lost it.
 
-    Returns
-    -------
-    TagDifference
-
     Raises
     ------
     TextcatError

@@ -62,16 +62,6 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, with
     n-grams of characters, by the topic's average precision on held-out documents; a common topic begins with equal
     margins.
-
-    Parameters
-    ----------
-    counted : CountedCorpus
-    recipe : Recipe
-    n_jobs : int, optional
-
-    Returns
-    -------
-    Chosen
     """
     topics, choices = recipe.topics, dict[str, Any]()
     is_single = len(counted.corpus.topics) == 1

@@ -93,10 +93,6 @@ def plan_training(
     stages : Stages, optional
         Has the time of reading the corpus; draws the progress of the plan.
 
-    Returns
-    -------
-    TrainingPlan
-
     Raises
     ------
     TextcatError

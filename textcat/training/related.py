@@ -68,10 +68,6 @@ def relate_topics(
         As for `train_shortlist`.
     best : int
         How many of a document's best topics raise the scores of other topics.
-
-    Returns
-    -------
-    TrainedTopics
     """
     drawn = np.random.default_rng(seed).permutation(np.unique(groups))
     n_documents, n_different = len(groups), len(drawn)

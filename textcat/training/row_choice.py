@@ -68,10 +68,6 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe) -> RowChoice:
         Counted without n-grams of characters.
     recipe : Recipe
         The recipe to change.
-
-    Returns
-    -------
-    RowChoice
     """
     groups = counted.corpus.groups
     drawn = np.random.default_rng(0).permutation(np.unique(groups))

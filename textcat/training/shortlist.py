@@ -161,10 +161,6 @@ def train_shortlist(
         backend.
     progress : callable
         Called with 1 for each topic that has been trained.
-
-    Returns
-    -------
-    TrainedTopics
     """
     sizes = np.diff(sp.csc_array(labels)[: len(groups)].indptr)
     with one_blas_thread():

@@ -271,10 +271,6 @@ def run_trials(
         Seed of the samplers "random" and "tpe", and of splitting the corpus.
     n_jobs : int or None
         Number of parallel jobs.
-
-    Returns
-    -------
-    list of Trial
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")

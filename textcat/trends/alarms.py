@@ -63,10 +63,6 @@ def find_alarms(
         The number of documents of each day.
     level : float, default 0.05
         The maximum probability of any false alarm.
-
-    Returns
-    -------
-    list of Alarm
     """
     n_rates, alarms = len(reference), list[Alarm]()
     for some in np.split(np.arange(n_rates), range(AT_ONCE, n_rates, AT_ONCE)):
