@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = "tables"  # beside the pages
-_MOST_DIFFERENCES = 4  # from the table above: if more conditions differ, a table lists all of them
 _SHOWN = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 
 
@@ -49,11 +48,9 @@ class Table(NamedTuple):
         """Return a sentence of how the figures were measured."""
         return f"Measured: {_listed(self.conditions._asdict())}."
 
-    def measured_as(self, above: Conditions) -> str | None:
-        """Return a sentence of what differs from the conditions of the table above; None if too much does."""
+    def measured_as(self, above: Conditions) -> str:
+        """Return a sentence of what differs from the conditions of the table above."""
         differing = {name: value for name, value in self.conditions._asdict().items() if value != getattr(above, name)}
-        if len(differing) > _MOST_DIFFERENCES:
-            return None
         return f"Measured as the table above{', except ' if differing else ''}{_listed(differing)}."
 
 
@@ -86,12 +83,12 @@ def write_table(path: Path, table: Table) -> None:
 def with_tables(page: str, folder: Path) -> str:
     """Return the text of a page with the tables that it names, from the files of a folder.
 
-    A table that was measured nearly like the one above it says only what differs.
+    Of how it was measured, a table says only what differs from the one above it.
     """
     shown, above = [], None
     for name in names_of_tables(page):
         table = read_table(folder / f"{name}.json")
-        measured = (above and table.measured_as(above)) or table.measured()
+        measured = table.measured_as(above) if above else table.measured()
         shown.append(f"{table.grid()}\n{measured}\n")
         above = table.conditions
     tables = iter(shown)

@@ -79,16 +79,6 @@ def test_a_table_says_only_what_differs_from_how_the_one_above_was_measured(tmp_
     assert with_tables(shown, tmp_path) == shown
 
 
-def test_a_table_that_was_measured_otherwise_lists_all_conditions(tmp_path):
-    write_table(tmp_path / "a.json", make_table("Speed", CONDITIONS, [{"seconds": 1}]))
-    other = Conditions(*(f"{value} 2" for value in CONDITIONS))
-    write_table(tmp_path / "b.json", make_table("Speed", other, [{"seconds": 2}]))
-    page = "<!-- table: a -->\n<!-- end of table -->\n\n<!-- table: b -->\n<!-- end of table -->\n"
-    shown = with_tables(page, tmp_path)
-    assert shown.count("Measured: ") == 2
-    assert "date: 2026-11-25 2; commit: 1234567 2;" in shown
-
-
 def test_the_commits_are_in_the_history():
     def git(*words, **options):
         return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, **options)
