@@ -70,7 +70,7 @@ def rows_of(schema, schemas):
 
 
 def table(title, rows, needed, schemas):
-    """Return a table of fields without its empty columns.
+    """Return a table of fields without its empty columns, or a sentence if only names and types are left.
 
     In a request, fields that are needed are marked, and others have their defaults.
     """
@@ -81,6 +81,8 @@ def table(title, rows, needed, schemas):
         told = "needed" if name in needed else "" if default in (None, "") else f"`{json.dumps(default)}`"
         lines.append((f"`{name}`", kind, "" if of_answer else told, meaning))
     columns = [k for k in range(4) if any(cells[k] for cells in lines[1:])]
+    if len(columns) == 2 and of_answer:
+        return f"\n{title}: {', '.join(f'{name} ({kind})' for name, kind, *_ in lines[1:])}.\n"
     written = [" | ".join(cells[k].replace("|", chr(92) + "|") for k in columns) for cells in lines]
     head = f"\n{title}:\n" if title else ""
     return f"{head}\n| {written[0]} |\n|{'---|' * len(columns)}\n" + "".join(f"| {line} |\n" for line in written[1:])
