@@ -1,7 +1,7 @@
 """The commands and Python blocks of README.md and docs/*/*.md run, and what reference/cli.md and recipes.md list is so.
 
 ``python tests/project/test_documentation.py --write`` writes docs/reference/cli.md (by command_reference.py) and the
-tables of recipes.md and corpora.md anew.
+tables of recipes.md anew.
 
 A block is not run if the line before it is an HTML comment that begins with ``not run``, as in ``<!-- not run: takes an
 hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
@@ -34,7 +34,7 @@ from textcat.cli.serve import serve
 from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.margin.learners import LEARNERS
-from textcat.reading import FORMATS, SETTINGS, InputSettings
+from textcat.reading import FORMATS
 from textcat.recipes import recipe
 from textcat.recipes.recipe import Recipe
 from textcat.teaching.export import EXPORTS
@@ -49,7 +49,6 @@ import forked_commands
 ROOT = Path(__file__).parents[2]
 CLI_PAGE = ROOT / "docs/reference/cli.md"
 RECIPES_PAGE = ROOT / "docs/reference/recipes.md"
-CORPORA_PAGE = ROOT / "docs/reference/corpora.md"
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs/index.md",
@@ -61,7 +60,6 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 LEAST_SHARE_RUN = 0.95
-SETTINGS_TABLE = re.compile(r"(<!-- settings -->\n)(?:(?!<!--).*\n)*")
 FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
 
 
@@ -336,27 +334,6 @@ def field_table(section):
     return head + "".join(field_rows(field for field in fields if section != "learner" or field.name in shared))
 
 
-def settings_table():
-    """The settings of reading that have options: the option, the name in cards and in Python, and the meaning."""
-    lines = ["| option | in cards and Python | meaning |", "|---|---|---|"]
-    for name, (setting, _) in SETTINGS.items():
-        if setting.group in ("reading", "labels"):
-            default = setting.default or InputSettings._field_defaults[name] or ""
-            meaning = command_reference.in_code(setting.help) + (f" Default: {default}." if default else "")
-            lines.append(f"| `{setting.option}` | `{name}` | {meaning} |")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def corpora_page():
-    text = CORPORA_PAGE.read_text(encoding="utf-8")
-    return SETTINGS_TABLE.sub(lambda place: f"{place[1]}{settings_table()}", text)
-
-
-def test_the_page_of_corpora_has_every_setting_of_reading():
-    page = CORPORA_PAGE.read_text(encoding="utf-8")
-    assert page == corpora_page(), "run `python tests/project/test_documentation.py --write`"
-
-
 def recipes_page():
     text = RECIPES_PAGE.read_text(encoding="utf-8")
     return FIELDS.sub(lambda place: f"{place[1]}{place[2]}{field_table(place[1])}", text)
@@ -463,4 +440,3 @@ def test_commands_are_found_in_shell_and_console_blocks_only():
 if __name__ == "__main__" and "--write" in sys.argv:
     CLI_PAGE.write_text(command_reference.page(), encoding="utf-8")
     RECIPES_PAGE.write_text(recipes_page(), encoding="utf-8")
-    CORPORA_PAGE.write_text(corpora_page(), encoding="utf-8")
