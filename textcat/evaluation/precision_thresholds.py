@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from textcat.base.label_lists import accuracy, indicator_of_lists
+from textcat.base.label_lists import accuracy, different_labels, indicator_of_lists, plain_labels, sparse_indicator
 from textcat.base.parameters import is_whole
 from textcat.evaluation.promises import nearest_to_a_promise, promise_precision
 from textcat.evaluation.splitters import MultilabelStratifiedKFold
@@ -101,7 +103,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or `y` is out of range, or the estimator does not return one score per class.
+            If a parameter or `y` is out of range, a label is missing, or the estimator does not return one score per
+            class.
         """
         X, y, groups = indexable(X, y, groups)
         y, labels, self.classes_, self._fitted_to_lists = _read_classes(y)
@@ -181,9 +184,11 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _checked_precision(self) -> NDArray[np.float64]:
         """Return the precision to promise for each class; raise ValueError if it or the confidence is out of range."""
-        if not 0 < self.confidence < 1:
+        if not (isinstance(self.confidence, Real) and 0 < self.confidence < 1):
             raise ValueError(f"confidence={self.confidence!r} must be between 0 and 1")
-        precision = np.asarray(self.precision, np.float64)
+        precision = np.full((), np.nan)
+        with suppress(TypeError, ValueError):  # of anything but numbers
+            precision = np.asarray(self.precision, np.float64)
         if not ((precision > 0) & (precision < 1)).all():
             raise ValueError(f"precision={self.precision!r} must be between 0 and 1")
         if precision.shape not in ((), self.classes_.shape):
@@ -239,15 +244,17 @@ def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any], boo
     """
     if y is None:
         raise ValueError("PrecisionThresholds requires y to be passed, but the target y is None")
+    y = plain_labels(y)
     if (of_lists := indicator_of_lists(y)) is not None:
         indicator, classes = of_lists[0].toarray(), of_lists[1]
         return _target(indicator), sp.csc_array(indicator), classes, True
-    check_classification_targets(y)
-    if sp.issparse(y) or type_of_target(y, input_name="y") == "multilabel-indicator":
-        indicator = y.toarray() if sp.issparse(y) else np.asarray(y)
-        return _target(indicator), sp.csc_array(indicator), np.arange(indicator.shape[1]), False
+    y = y if sp.issparse(y) else np.asarray(y)
+    if y.ndim == 2 and (sp.issparse(y) or y.shape[1] != 1):
+        labels = sparse_indicator(y)
+        return _target(y.toarray() if sp.issparse(y) else y), labels, np.arange(y.shape[1]), False
     y = column_or_1d(y, warn=True)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = different_labels(y)
+    check_classification_targets(y)
     if len(classes) < 2:
         raise ValueError(f"y has less than two classes: {classes.tolist()}; training needs more than one class")
     return y, sp.csc_array(codes[:, None] == np.arange(len(classes))), classes, False

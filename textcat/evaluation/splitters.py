@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state, column_or_1d, indexable
+from sklearn.utils import assert_all_finite, check_random_state, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from textcat.base.folds import assign_units
-from textcat.base.label_lists import indicator_of_lists
+from textcat.base.label_lists import different_labels, indicator_of_lists, plain_labels, sparse_indicator
 from textcat.base.parameters import is_whole
 
 _Splits = Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -76,7 +76,8 @@ class MultilabelStratifiedKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If there are fewer samples than folds, or `y` is neither multilabel nor one class per sample.
+            If there are fewer samples than folds, `y` is neither multilabel nor one class per sample, or a label is
+            missing.
         """
         X, y = indexable(X, y)
         labels = _indicator(y)
@@ -133,23 +134,36 @@ class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
         Raises
         ------
         ValueError
-            If there are no groups or fewer than folds, or `y` is neither multilabel nor one class per sample.
+            If there are no groups or fewer than folds, `y` is neither multilabel nor one class per sample, or a label
+            or a sample's group is missing.
         """
         if groups is None:
             raise ValueError("The groups parameter is None; give the group of each sample")
         X, y, groups = indexable(X, y, groups)
-        yield from self._split(_indicator(y), np.unique(column_or_1d(groups), return_inverse=True)[1])
+        yield from self._split(_indicator(y), _group_numbers(groups))
+
+
+def _group_numbers(groups: Any) -> NDArray[Any]:
+    """Return the number of each sample's group, from 0."""
+    groups = np.asarray(plain_labels(groups, "groups"))
+    if groups.ndim != 1 and groups.shape[1:] != (1,):
+        raise ValueError(f"groups must have one value per sample, such as a text or a number, not {groups.shape[1:]}")
+    if groups.dtype.kind == "f":
+        assert_all_finite(groups, input_name="groups")
+    return different_labels(groups.ravel(), "groups")[1]
 
 
 def _indicator(y: Any) -> sp.csr_array:
     """Return labels as a sparse 0/1 array of shape (n_samples, n_labels or n_classes)."""
+    y = plain_labels(y)
     if (of_lists := indicator_of_lists(y)) is not None:
         return sp.csr_array(of_lists[0])
+    y = y if sp.issparse(y) else np.asarray(y)
+    if y.ndim == 2 and (sp.issparse(y) or y.shape[1] != 1):
+        return sp.csr_array(sparse_indicator(y), dtype=np.int64)
+    y = column_or_1d(y)
+    classes, codes = different_labels(y)
     kind = type_of_target(y, input_name="y")
-    if kind == "multilabel-indicator":
-        labels = sp.csr_array(y if sp.issparse(y) else np.asarray(y))
-        return (labels != 0).astype(np.int64)
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"Labels cannot be shared out if they are {kind}; give an indicator of 0 and 1, or classes")
-    classes, codes = np.unique(column_or_1d(y), return_inverse=True)
     return sp.csr_array((np.ones(len(codes), np.int64), (np.arange(len(codes)), codes)), (len(codes), len(classes)))

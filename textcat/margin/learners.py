@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.base.label_lists import accuracy, indicator_of_lists
+from textcat.base.label_lists import accuracy, different_labels, indicator_of_lists, plain_labels, sparse_indicator
 from textcat.base.parameters import Parameters, is_whole
 from textcat.base.sigmoid import expit
 from textcat.margin import rules
@@ -92,17 +92,13 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
     """
     if y is None:
         raise ValueError(f"This {estimator} estimator requires y to be passed, but the target y is None")
-    names = None
+    names, y = None, plain_labels(y)
     if (of_lists := indicator_of_lists(y)) is not None:
         y, names = of_lists
     labels = y if sp.issparse(y) else np.asarray(y)
     if sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] != 1):
-        labels = sp.csc_array(labels)
         _check_length(labels, n_rows)
-        if not labels.shape[1]:
-            raise ValueError("Y has no column; an indicator Y needs one for each topic")
-        if labels.nnz and not np.isin(labels.data, (0, 1)).all():
-            raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
+        labels = sparse_indicator(labels)
         classes = np.arange(labels.shape[1]) if names is None else names
         return rows_by_column(labels), classes, True, names is not None
     return *_read_classes(labels, n_rows), False, False
@@ -116,8 +112,8 @@ def _read_classes(y: np.ndarray, n_rows: int) -> tuple[list[np.ndarray], np.ndar
     labels = column_or_1d(y, warn=True)
     _check_length(labels, n_rows)
     assert_all_finite(labels, input_name="y")
+    classes, codes = different_labels(labels)
     check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes.tolist()[0]!r}; training needs at least two")
     wanted = [1] if len(classes) == 2 else range(len(classes))
@@ -328,7 +324,8 @@ class MarginClassifier(Parameters):
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y or left_out does not fit, or there is only one class.
+            If a parameter is out of range, X is not finite, y or left_out does not fit, a label is missing, or there is
+            only one class.
         """
         self.check_parameters()
         if self.kernel is not None:
