@@ -80,9 +80,9 @@ def test_answers_about_a_text_that_was_replaced_need_a_new_sheet(run, newswire_m
         writer.writeheader()
         writer.writerows(rows)
     story.write_text('{"id": "s1", "text": "Corn exports fell to 11 mln tonnes, corn and grain."}\n')
-    assert "s1, have changed since they were tagged" in read().err
+    assert "s1, are gone, or have changed since they were tagged" in read().err
     assert run.code == 3
-    assert run.err.endswith("Tag the archive again, then read the sheet again.\n")
+    assert run.err.endswith("tag the archive again, then read the sheet again.\n")
     tag()
     assert "such as s1, have another text now" in read().err
     assert run.code == 3

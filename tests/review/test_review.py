@@ -3,14 +3,21 @@
 import json
 import shutil
 from collections import Counter
+from itertools import chain
 
 import pytest
+from read_sources import zipped
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Corrections, all_topics, archive_place
 from textcat.review.review import Review
+from textcat.review.sheet import read_sheet, write_sheet
 from textcat.runs.records import ORIGIN
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import tag_archive
 from textcat.tagging.shards import read_tags
+
+TEXTS = ["Wheat exports rose.", "Gold fell in Zurich.", "Oil prices fell in London.", "Corn and soybean are late."]
 
 
 @pytest.fixture
@@ -205,3 +212,54 @@ def test_an_answer_to_single_tags_does_not_take_a_document_from_the_sample(tagge
     document = next(each for each in sample.documents if each.tags)
     sample.answer(document.number, {asked(document)[0]: True})
     assert document.place in {each.place for each in Review(tagged_archive, tmp_path / "said", sample=500).documents}
+
+
+@pytest.fixture
+def queue_of(newswire_model, tmp_path):
+    """A function that writes files of texts, tags the folder, and returns its queue.
+
+    The names of files whose documents have ids of their own begin with "id".
+    """
+    (tmp_path / "in").mkdir()
+
+    def queue(restart=False, **texts_of):
+        for name, texts in texts_of.items():
+            ids = [{"id": text[:4]} if name.startswith("id") else {} for text in texts]
+            lines = [json.dumps({"text": text} | id_) + "\n" for text, id_ in zip(texts, ids, strict=True)]
+            data = "".join(lines).encode()
+            path = tmp_path / "in" / name
+            path.with_suffix(".jsonl").write_bytes(data)
+            path.with_suffix(".zip").write_bytes(zipped(("x.jsonl", data)))
+        top = OutputSettings(top=1)
+        tag_archive(newswire_model, tmp_path / "in", tmp_path / "out", jobs=1, output_settings=top, restart=restart)
+        return Review(tmp_path / "out", tmp_path / "said")
+
+    return queue
+
+
+def test_answers_count_whatever_the_present_names_of_files(queue_of, tmp_path):
+    review = queue_of(a=TEXTS, ids=TEXTS[:2])
+    assert len(review.documents) == 12
+    write_sheet(review, tmp_path / "sheet.csv")
+    for document in review.documents:
+        review.answer(document.number, {asked(document)[0]: True}, "Ann")
+    for path in [*(tmp_path / "in").iterdir()]:
+        path.rename(path.with_name(f"moved-{path.name}"))
+    assert queue_of().documents == []
+    review = queue_of(restart=True)  # only now, rows have the new names
+    assert review.documents == []
+    rows = (tmp_path / "sheet.csv").read_text().replace(",,,,", ",yes,,,")
+    (tmp_path / "sheet.csv").write_text(rows)
+    assert read_sheet(tmp_path / "sheet.csv", tmp_path / "out", tmp_path / "said", "Bob").kept == 12
+    assert review.undo("Ann").correction.person == "Ann"
+    assert len(queue_of().documents) == 0  # Bob has answered all
+
+
+def test_answers_count_for_documents_not_for_places(queue_of):
+    review = queue_of(a=TEXTS, ids=TEXTS)
+    for document in review.documents:
+        review.answer(document.number, {asked(document)[0]: True}, "Ann")
+    changed = [TEXTS[0], "Copper miners strike.", *TEXTS[2:], "Tin fell."]
+    review = queue_of(a=changed, ids=["Rates rose.", *TEXTS[::-1]])
+    new = [*chain.from_iterable(document.document.zones.values() for document in review.documents)]
+    assert Counter(new) == Counter(dict.fromkeys((changed[1], changed[-1], "Rates rose."), 2))

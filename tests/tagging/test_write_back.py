@@ -561,7 +561,7 @@ def test_files_that_arrive_in_a_watched_folder_are_written_back(model, folder, o
 def test_watching_waits_until_its_files_can_be_written_back(model, folder, out, tmp_path, monkeypatch):
     for path in folder.rglob("*.*"):
         os.utime(path, ns=(1, 1))
-    clock = {name: getattr(time, name) for name in ("time", "time_ns", "sleep")}
+    clock = {"time": time.time, "time_ns": time.time_ns, "sleep": lambda seconds: time.sleep(seconds / 50)}
     monkeypatch.setattr(watch, "time", SimpleNamespace(**clock, monotonic=lambda: 50 * time.monotonic()))
     calls = []
 

@@ -88,9 +88,9 @@ def review(
         terminal.say(f"{result.kept:,} documents answered{repeated}{emptied}.")
         if result.missing:
             terminal.say(
-                f"warning: {len(result.missing):,} documents with answers, such as {result.missing[0]}, have changed "
-                "since they were tagged: their answers are not stored. Tag the archive again, then read the sheet "
-                "again."
+                f"warning: {len(result.missing):,} documents with answers, such as {result.missing[0]}, are gone, or "
+                "have changed since they were tagged: their answers are not stored. If files have changed, tag the "
+                "archive again, then read the sheet again."
             )
         if result.changed:
             terminal.say(

@@ -15,13 +15,14 @@ from textcat.base.errors import TextcatError, first_of
 from textcat.corpus.corrections import PLACE, ArchivePlace, Correction, Corrections, archive_place, corrections_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
+from textcat.reading import Record
 from textcat.reading.document import Document
 from textcat.review.audit import AuditRow, audit_rows, present_tags
 from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
 from textcat.runs.files import checksum_of_source, tagged_files
 from textcat.runs.parts import warn_of_lacks
 from textcat.tagging.origin import RunOrigin
-from textcat.tagging.shards import TaggedDocument, read_tags
+from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
 
 if TYPE_CHECKING:
     from textcat.model.explain import Explanation
@@ -126,8 +127,7 @@ class Review:
         self._taggers: dict[Path, Tagger] = {}
         self._lock, self._loading = threading.RLock(), threading.Lock()
         self._answers: dict[tuple[str, str, str], list[Correction]] = {}
-        for correction in self.corrections:
-            self._keep(correction)
+        self._keep_former_answers()
         self._shown: dict[str, int] = {}  # the document that each person is looking at, by number
         progress("reading the tags")
         if places is None:
@@ -152,6 +152,23 @@ class Review:
         keys = repr([_key(document.document) for document in self.documents])
         return f"{crc32(keys.encode('utf-8', 'surrogatepass')):08x}"
 
+    def _keep_former_answers(self) -> None:
+        """Keep the answers in the folder of corrections that are about documents in the archive as it is now.
+
+        A document without an id of its own, in a file that has changed, is the same if it has the same words.
+        """
+        if not (made_of := self.corrections.by_place()):
+            return
+        present = find_documents(self.folder, made_of)
+        changed = {place[:3] for place in made_of if place not in present}
+        read = self._origin.read_documents(changed, tagged_files(self.folder)) if changed else {}
+        for place, made in made_of.items():
+            record = read.get(place[:3])
+            is_same = record is not None and _texts(record) == made[-1].document.zones
+            if place in present or is_same:
+                for correction in made:
+                    self._keep(correction, _key(present.get(place, correction.document)))
+
     def _is_done(self, row: TaggedDocument) -> bool:
         return not self.independent and any(map(self._is_final, self._answers.get(_key(row), ())))
 
@@ -175,8 +192,10 @@ class Review:
             tags = tuple(ReviewTag(*fact[:3], fact[3] or fact[4], fact[4]) for fact in facts)
             of_place = row.source, row.position, checksum_of_source(files, row.source)
             place: dict[str, Any] = dict(zip(PLACE, of_place, strict=True))
-            zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
-            document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)
+            fields = (record.fields or {}) | place
+            document = Document(
+                row.id, _texts(record), row.topics, record.date, fields=fields, language=record.language
+            )
             documents.append(ReviewDocument(len(documents), document, tags, row.model))
         return documents, len(rows) - len(documents)
 
@@ -232,7 +251,7 @@ class Review:
         with self._lock:
             made = self.correction(number, answers, person, note, via=via, is_complete=is_complete)
             (made,) = self.corrections.add(made)
-            self._keep(made)
+            self._keep(made, _key(made.document))
             self._shown.pop(person, None)
             return made
 
@@ -263,9 +282,11 @@ class Review:
             correction = self.corrections.take_back(person, "review")
             if correction is None:
                 return None
-            key = _key(correction.document)
-            self._answers[key] = [made for made in self._answers.get(key, ()) if made.number != correction.number]
-            number = self._number_of.get(key)
+            number = None
+            for key, answers in self._answers.items():
+                if any(made.number == correction.number for made in answers):
+                    self._answers[key] = [made for made in answers if made.number != correction.number]
+                    number = self._number_of.get(key)
             if number is None:
                 return Undone(correction, None)
             self._shown[person] = number
@@ -323,10 +344,10 @@ class Review:
                     self._taggers[folder] = storage.load(folder)
             return None if folder is None else self._taggers.get(folder)
 
-    def _keep(self, correction: Correction) -> None:
-        """Keep a correction in memory, without its texts."""
+    def _keep(self, correction: Correction, key: tuple[str, str, str]) -> None:
+        """Keep a correction in memory, without its texts, as an answer about the document with a key."""
         light = replace(correction, document=replace(correction.document, zones={}))
-        self._answers.setdefault(_key(correction.document), []).append(light)
+        self._answers.setdefault(key, []).append(light)
 
     def _is_answered(self, document: ReviewDocument, person: str) -> bool:
         made = self._answers.get(_key(document.document), ())
@@ -375,6 +396,10 @@ class _Topics:
             if all(word in text for word in words):
                 ranked.append((not text.startswith(query.casefold()), len(text), topic))
         return [topic for *_, topic in sorted(ranked)[:n]]
+
+
+def _texts(record: Record) -> dict[str, str]:
+    return {name: text for name, text in record.zones.items() if text}
 
 
 def _key(document: Document | TaggedDocument) -> tuple[str, str, str]:

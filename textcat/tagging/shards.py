@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -324,24 +325,39 @@ def find_documents(folder: Path, wanted: Collection[ArchivePlace]) -> dict[Archi
     -------
     dict of ArchivePlace to TaggedDocument
         Documents that are not in the folder are missing. So are documents of a changed file that have no ids of their
-        own, or share them with other documents of the file.
+        own, or share them with other documents of the file. Renamed files are recognised by their checksums.
     """
-    files, places = tagged_files(folder), {row[:2] for row in wanted}
-    ids = {(row.source, row.id) for row in wanted}
-    in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
+    files, ids = tagged_files(folder), {(row.source, row.id) for row in wanted}
+    names = defaultdict[str, list[str]](list)
+    for name, item in files.items():
+        names[item.checksum].append(name)
+    unchanged = {row for row in wanted if row.file == checksum_of_source(files, row.source)}
+    rows_of = {row: [row[:3]] if row in unchanged else [*_rows_if_renamed(row, names)] for row in wanted}
+    rows = {of for listed in rows_of.values() for of in listed}
+    in_place: dict[Row, TaggedDocument] = {}
     with_id: dict[tuple[str, str], list[TaggedDocument]] = {}
     for document in read_tags(folder):
-        if (document.source, document.position) in places:
-            in_place.setdefault((document.source, document.position), []).append(document)
+        if (row := (document.source, document.position, document.id)) in rows:
+            in_place.setdefault(row, document)
         if (document.source, document.id) in ids:
             with_id.setdefault((document.source, document.id), []).append(document)
     found: dict[ArchivePlace, TaggedDocument] = {}
-    for row in wanted:
-        is_made = row.id in (row.source, f"{row.source}:{row.position}")  # for want of an id in the document
-        if row.file == checksum_of_source(files, row.source):
-            there = [each for each in in_place.get(row[:2], ()) if each.id == row.id]
-        else:
-            there = [] if is_made else with_id.get((row.source, row.id), [])
-            there = [] if len(there) > 1 else there
-        found |= {row: there[0]} if there else {}
+    for place, listed in rows_of.items():
+        is_made = place.id in (place.source, f"{place.source}:{place.position}")  # for want of an id in the document
+        there = [] if is_made or place in unchanged else with_id.get((place.source, place.id), [])
+        there = there if len(there) == 1 else [in_place[row] for row in listed if row in in_place]
+        found |= {place: there[0]} if there else {}
     return found
+
+
+def _rows_if_renamed(place: ArchivePlace, names: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Yield the rows that a document may have now, if its file was renamed; `names` has names of files by checksum.
+
+    If the document is in an archive, it is unknown how much of its source was the name of the archive.
+    """
+    named = names.get(place.file, ()) if place.file else ()
+    for name in named if len(named) == 1 else ():
+        for end in [len(place.source), *(i for i, sign in enumerate(place.source) if sign == "/")]:
+            source = name + place.source[end:]
+            is_of_source = place.id.startswith(place.source)
+            yield source, place.position, source + place.id[len(place.source) :] if is_of_source else place.id
