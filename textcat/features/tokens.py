@@ -107,7 +107,7 @@ class TermPlaces(NamedTuple):
 class Tokens(Parameters, TokenSettings):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
-    Texts are read in a normal form, so that those that look the same have the same terms (`normal_form`). The tokens are
+    Texts are read in a normal form: those that look the same have the same terms (`normal_form`). The tokens are
     those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of characters of
     scripts without spaces between words, such as Chinese, are not tokenized by spaCy. The tokens of a run are its
     characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are tokenized

@@ -1,10 +1,13 @@
-"""Convert dates to ISO 8601 from the forms of agencies, feeds, mail and Reuters-21578."""
+"""Convert dates to ISO 8601 from the forms of agencies, feeds, mail, spreadsheets, newspapers and Reuters-21578."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
+
+from textcat.base.normal_forms import normalised
 
 _TIME = r"(?P<hour>\d\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d|60)(?P<part>[.,]\d+)?)?"
 _TIME += r"(?:\s*(?P<half>[AaPp][Mm]?)\b)?"
@@ -13,14 +16,49 @@ _NUMBERS = re.compile(
     rf"(?:[Tt ]{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
     re.ASCII,
 )
+_BEHIND = rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?(?:\s+\([^()]*\))?)?"
+_WEEKDAY = r"(?:(?P<weekday>[A-Za-z]{3,10})\.?(?P<comma>,?)\s+)?"
 _WORDS = re.compile(
-    r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
-    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?(?:\s+\([^()]*\))?)?",
+    rf"{_WEEKDAY}(?P<day>\d\d?)(?:\.|st|nd|rd|th|er)?(?: de)?[ -](?P<month>[A-Za-z]{{3,10}})\.?(?: de)?[ -]"
+    rf"(?P<year>\d{{4}}|\d\d){_BEHIND}",
     re.ASCII,
 )
+_MONTH_FIRST = re.compile(
+    rf"{_WEEKDAY}(?P<month>[A-Za-z]{{3,10}})\.? (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}}){_BEHIND}", re.ASCII
+)
+_MONTH_ALONE = re.compile(r"([A-Za-z]{3,10})\.?,?(?: de)? (\d{4})", re.ASCII)
+# A year comes first, or else a day with points, as no country writes them with the month before the day.
+_SEPARATED = re.compile(rf"(?P<year>\d{{4}})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?){_BEHIND}", re.ASCII)
+_POINTS = re.compile(rf"(?P<day>\d\d?)\. ?(?P<month>\d\d?)\. ?(?P<year>\d{{4}}){_BEHIND}", re.ASCII)
+_HAN = re.compile(r"(\d{4})年(?:(\d\d?)月(?:(\d\d?)日)?)?", re.ASCII)
+# A day of XML with a time zone, and a date as a table writes it whose column has numbers or missing values.
+_WITHOUT_TIME = re.compile(r"(\d{4}-\d\d-\d\d|\d{4}(?:-\d\d)?)(?:Z|[+-]\d\d:\d\d)|(\d{4}|\d{8})\.0", re.ASCII)
+_UNKNOWN_DAY = re.compile(r"(\d{4})(?:-(?:00|XX)|(-\d\d))?(?:-(?:00|XX))", re.ASCII)
+_DASHES = re.compile("[\u2012-\u2015\u2212]")
 _PARTS = "year", "month", "day", "hour", "minute", "second", "part", "half", "zone"
-_MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
-_MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+#: Names of each month, without accents, in Danish, Dutch, English, French, German, Italian, Norwegian, Portuguese,
+#: Spanish and Swedish. A word is a month if the names that begin with it are of a single month.
+_MONTHS = (
+    *("january januar januari janvier enero gennaio janeiro janner", "february februar februari fevrier febrero"),
+    *(
+        "march marz maerz mars maart marts marzo marco mart",
+        "april avril abril aprile apr",
+        "may mai mei maj mayo maio maggio",
+    ),
+    *(
+        "june juni juin junio giugno junho",
+        "july juli juillet julio luglio julho",
+        "august augusti augustus aout agosto",
+    ),
+    *("september septembre septiembre settembre setembro", "october oktober octobre octubre ottobre outubro"),
+    *("november novembre noviembre novembro", "december dezember decembre diciembre dicembre dezembro desember"),
+)
+#: First letters of the names of weekdays; without a comma, other words mean something else, such as "before".
+_WEEKDAYS = re.compile(
+    "mon|tue|wed|thu|fri|sat|sun|mit|die|don|fre|sam|son|lun|mar|mer|jeu|ven|dim|man|tir|ons|tor|lor|maa|din|woe|zat|"
+    "mie|jue|vie|sab|dom|gio|seg|ter|qua|qui|sex",
+    re.IGNORECASE,
+)
 # The time zones of RFC 822; other names are ambiguous.
 _ZONES = {"z": "Z", "ut": "Z", "utc": "Z", "gmt": "Z", "est": "-05:00", "edt": "-04:00", "cst": "-06:00"}
 _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}
@@ -41,17 +79,47 @@ _LONGEST = 80  # maximum characters of a date
 def iso_date(text: str) -> str:
     """Convert a date to ISO 8601, with its time and time zone, if any; return a date in an unknown form unchanged."""
     text = text.strip()
-    match = (_NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)) if len(text) <= _LONGEST else None
-    if not match:
+    if len(text) > _LONGEST:
         return text
+    match = _NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)
+    return (_iso(match) if match else "") or _plain_date(text) or text
+
+
+def _plain_date(text: str) -> str:
+    """Return a date in ISO 8601, given one of a form other than those of agencies, feeds and mail; "" if it is none."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFD", _DASHES.sub("-", normalised(" ".join(text.split()))))
+        text = "".join(character for character in decomposed if not unicodedata.combining(character))
+    if usual := _WITHOUT_TIME.fullmatch(text):
+        text = usual[1] or usual[2]
+    if partial := _UNKNOWN_DAY.fullmatch(text):
+        text = f"{partial[1]}{partial[2] or ''}"
+    if _SHORT.fullmatch(text):
+        return text if _time_and_zone(text) else ""
+    if in_han := _HAN.fullmatch(text):
+        text = "-".join([in_han[1], *(number.zfill(2) for number in in_han.groups()[1:] if number)])
+        return text if _time_and_zone(text) else ""
+    if alone := _MONTH_ALONE.fullmatch(text):
+        month = _month(alone[1])
+        return f"{alone[2]}-{month:02}" if month and alone[2] != "0000" else ""
+    forms = _NUMBERS, _WORDS, _MONTH_FIRST, _SEPARATED, _POINTS
+    match = next(filter(None, (form.fullmatch(text) for form in forms)), None)
+    return _iso(match) if match else ""
+
+
+def _iso(match: "re.Match[str]") -> str:
+    """Return a date in ISO 8601, given its parts, of which some may be impossible: then ""."""
     year, month, day, hour, minute, second, part, half, zone = match.group(*_PARTS)
+    weekday = match.groupdict().get("weekday")
+    if weekday and not match["comma"] and not _WEEKDAYS.match(weekday):
+        return ""
     if half and int(hour) <= 12:
         hour = f"{int(hour) % 12 + 12 * (half[0] in 'Pp'):02}"
     is_end = hour == "24" and not any(map(int, (minute, second or 0, (part or ".0")[1:])))  # midnight at a day's end
     date = _iso_day(year, month, day, is_end)
     hour = "00" if is_end else hour
     if not date or int(hour or 0) > 23:
-        return text
+        return ""
     if hour is None:
         return date
     return f"{date}T{hour}:{minute}:{second or '00'}{(part or '').replace(',', '.')}{_zone(zone)}"
@@ -63,13 +131,21 @@ def _iso_day(year: str, month: str, day: str, following: bool) -> str:
 
     `following`: return the day after.
     """
-    number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
+    number = int(month) if month.isdigit() else _month(month)
     if len(year) != 4:
         year = str(int(year) + (1900 if year > "49" else 2000))
     try:
         return (date(int(year), number, int(day)) + timedelta(days=following)).isoformat()
     except (ValueError, OverflowError):
         return ""
+
+
+@lru_cache(maxsize=1024)
+def _month(word: str) -> int:
+    """Return the number of the month whose name a word is or begins; 0 if it is none, or of several months."""
+    word = word.lower()
+    numbers = [k for k, names in enumerate(_MONTHS, start=1) if any(name.startswith(word) for name in names.split())]
+    return numbers[0] if len(numbers) == 1 else 0
 
 
 def _zone(text: str | None) -> str:

@@ -504,8 +504,8 @@ def _joined(value: Any) -> Any:
 
 
 def _date(value: Any) -> str:
-    """Return the date in a field, in ISO 8601; "" if the value is neither a text nor a whole number (a year)."""
-    return iso_date(join_surrogates(str(value))) if type(value) in (str, int) else ""
+    """Return the date in a field, in ISO 8601; "" if the value is neither a text nor a number (a year)."""
+    return iso_date(join_surrogates(str(value))) if type(value) in (str, int, float) else ""
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:

@@ -41,7 +41,6 @@ _HEADINGS, _BYLINES = frozenset(("heading", "headline", "title")), frozenset(("a
 _XML_TYPES = frozenset(("", "text/xml", "application/xml"))
 _TEXTS = re.compile(r"alto|fulltext", re.IGNORECASE)
 _XML_NAME = re.compile(r"\.xml(?:\.\w+)?\Z", re.IGNORECASE)
-_DOTTED = re.compile(r"\A(\d\d)\.(\d\d)\.(\d{4})\Z")  # the format of dates in European libraries
 _DRIVE_OR_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -343,7 +342,7 @@ def _description(section: Any) -> _Description:
     languages = languages or list(outermost(section, "language"))
     return _Description(
         _shortened(" ".join(filter(None, map(line_of if mods is None else _title, titles)))),
-        iso_date(_DOTTED.sub(r"\3-\2-\1", _shortened(next(filter(None, dates), "")))),
+        iso_date(_shortened(next(filter(None, dates), ""))),
         _shortened(next(filter(None, map(line_of, languages)), "")),
     )
 
