@@ -169,6 +169,20 @@ def test_what_cannot_be_read_or_written_is_told_in_a_sentence(tmp_path):
         Corrections(tmp_path / "file")
 
 
+def test_a_folder_that_is_moved_away_is_begun_anew(tmp_path):
+    folder = tmp_path / "corrections"
+    corrections = Corrections(folder)
+    for name in ("first", "second"):
+        corrections.add(Correction(WHEAT, {"wheat": True}, name))
+        folder.rename(tmp_path / name)
+        assert [correction.person for correction in Corrections(tmp_path / name)] == [name]
+    folder.mkdir()
+    (folder / FILE).touch()
+    with pytest.raises(TextcatError, match="has no corrections"):
+        Corrections(folder, must_exist=True)
+    assert len(corrections.add(Correction(WHEAT, {"wheat": True}))) == 1
+
+
 def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
     def at(position, answers, is_complete):
         place = dict(zip(PLACE, ("a.jsonl", position, "f"), strict=True))

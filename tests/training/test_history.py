@@ -329,6 +329,32 @@ def test_answers_that_were_taken_back_are_unlearnt(model):
     assert textcat.learn(model, corrections="corr").number is None
 
 
+def test_a_folder_that_has_lost_corrections_unlearns_nothing(model):
+    judge("corr", "d0", text=False, ash=False, cedar=True)
+    shutil.copytree("corr", "older")
+    judge("corr", "new", dogwood=True)
+    Corrections("corr").add(Correction(document("d1", "birch"), {"ash": True}))
+    Corrections("corr").take_back("", "review")  # retracted answers stay in the folder
+    textcat.learn(model, corrections="corr")
+    files = bytes_of(model)
+    os.rename("corr", "whole")
+    Corrections("corr")
+    begun, other = "corr-begun", "corr-other"
+    judge(begun, "d2", text=False, cedar=True)
+    for n in range(2):
+        judge(other, f"d{n + 2}", text=False, cedar=True)
+    for folder in ("corr", begun, other, "older"):
+        if folder != "corr":
+            shutil.rmtree("corr")
+            os.rename(folder, "corr")
+        with pytest.raises(TextcatError, match=r"does not have correction . any more, about '(d0|new)'.*restore"):
+            textcat.learn(model, corrections="corr")
+        check_same(bytes_of(model), files)
+    shutil.rmtree("corr")
+    os.rename("whole", "corr")
+    assert textcat.learn(model, corrections="corr").number is None
+
+
 def test_a_document_that_is_judged_again_after_all_was_taken_back_is_a_new_one(model, other):
     judge("corr", "new", ash=True)
     textcat.learn(model, corrections="corr")

@@ -105,24 +105,13 @@ class Corrections:
     def __init__(self, folder: str | os.PathLike[str], *, must_exist: bool = False) -> None:
         self.folder = expanded(folder)
         self._path = self.folder / FILE
-        if must_exist and not self._path.is_file():
+        if must_exist and not (self._path.is_file() and self._path.stat().st_size):
             raise TextcatError(
                 f"{self.folder} has no corrections: name a folder that `textcat review` or `textcat serve "
                 "--corrections` has written."
             )
-        with self._connection() as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                connection.execute("BEGIN IMMEDIATE")  # another process may do the same
-                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    connection.execute(_TABLE)
-                    connection.execute(f"PRAGMA user_version = {_FORMAT}")
-                connection.execute("COMMIT")
-            elif version != _FORMAT:
-                raise TextcatError(
-                    f"{self._path} was made by another version of textcat, with format {version} instead of {_FORMAT}: "
-                    "name another folder."
-                )
+        with self._connection():
+            pass  # only to check the database, or to create it
 
     def check_writable(self) -> None:
         """Raise TextcatError if no correction can be added."""
@@ -204,6 +193,11 @@ class Corrections:
             documents += [replace(made[-1].document, topics=topics, labelled_for=tuple(answers))] if answers else []
         return documents
 
+    def ids(self) -> dict[int, str]:
+        """Return the id of the document of each correction by the correction's number, also of retracted ones."""
+        with self._connection() as connection:
+            return dict(connection.execute("SELECT number, id FROM corrections").fetchall())
+
     def topics_of(self, id_: str) -> set[str]:
         """Return the topics that a document has by its corrections."""
         with self._connection() as connection:
@@ -235,6 +229,7 @@ class Corrections:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
                 connection.execute("PRAGMA synchronous = EXTRA")  # a power failure must not lose any answer
+                self._create_table(connection)  # the folder may have been moved away since the last connection
                 yield connection
         except OSError as error:
             raise TextcatError(f"{refusal} ({error.strerror}): check the disk, or name another folder.") from error
@@ -244,6 +239,21 @@ class Corrections:
             ) from error
         except sqlite3.DatabaseError as error:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
+
+    def _create_table(self, connection: sqlite3.Connection) -> None:
+        """Create the table if the database is new; raise TextcatError if it has another format."""
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            connection.execute("BEGIN IMMEDIATE")  # another process may do the same
+            if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                connection.execute(_TABLE)
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            connection.execute("COMMIT")
+        elif version != _FORMAT:
+            raise TextcatError(
+                f"{self._path} was made by another version of textcat, with format {version} instead of {_FORMAT}: "
+                "name another folder."
+            )
 
 
 class Agreement(NamedTuple):

@@ -252,6 +252,7 @@ def _learn_corrections(
     answers = {id_: answers_in(document) for id_, document in document_of.items()}
     removed = removed_numbers(steps, folder)
     known = {document.id for document in opened.documents}
+    _check_complete(corrections, {id_: said for id_, said in learnt.items() if id_ in known})
     same = {id_ for id_, said in learnt.items() if answers.get(id_) == said["answers"]}
     # ignore topics that were removed since
     same |= {id_ for id_, said in learnt.items() if numbers.get(id_) == said.get("numbers")}
@@ -287,6 +288,22 @@ def _learn_corrections(
     learnt_now = documents_learnt(step, {document.id: document for document in opened.documents}, standing)
     zones_of = {checksum: document.zones for checksum, document in text_of.items()}
     return _learn(opened, step, [replace(d, zones=zones_of.get(d.zones.get(TEXT, ""), {})) for d in learnt_now])
+
+
+def _check_complete(corrections: Corrections, learnt: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise TextcatError if a folder lacks corrections that were learnt from it: otherwise, they would be unlearnt.
+
+    Retracted corrections are still in their folder, so it has been emptied, replaced, or restored from an older copy.
+    """
+    ids = corrections.ids()
+    for id_, said in learnt.items():
+        for number in said.get("numbers", ()):
+            if number not in ids or not id_.startswith(ids[number]):
+                raise TextcatError(
+                    f"{corrections.folder} does not have correction {number} any more, about {id_!r}, which the model "
+                    "has learnt from it: restore the folder, or give new corrections in a folder of another name. "
+                    "`textcat learn MODEL --undo-step N` unlearns what a step has learnt."
+                )
 
 
 def _with_distinct_ids(
