@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from cases import every
 from commands import Run
 
 import textcat
 from textcat import InputSettings, TextcatError
 from textcat.reading import Rejection, find_sources, read_batches
 from textcat.reading.formats import batch_records
+from textcat.reading.whole import read_records
 
 LINES = '{"id": "a", "text": "gold rose", "topics": ["gold"]}\n{"id": "b", "text": "tin fell", "topics": ["tin"]}\n'
 TABLE = "nr;summary_en;subjects\n1;lead rose;lead\n2;zinc fell;zinc\n".replace(";", ",")
@@ -90,6 +92,46 @@ def test_usual_names_of_fields_in_json_are_found_and_it_is_said(tmp_path, caplog
     assert (document.id, document.zones, document.topics) == ("7", {"title": "Tin up", "body": "Tin rose."}, ("tin",))
     assert "text from 'story', title from 'headline', id from 'nr'" in caplog.text
     assert "topics from 'category'" in caplog.text
+
+
+COLUMNS = [
+    ["ID", "Title", "text", "topics", "Date", "Split"],
+    [" id", "TITLE", "Text", "Topics", "\ufeffdate", "split "],
+    ["ｉｄ", "title", "text", "topics", "Ｄａｔｅ", "SPLIT"],
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
+@every("names", COLUMNS)
+def test_columns_of_default_names_in_another_case_are_read_and_it_is_said(form, names, tmp_path, caplog):
+    rows = [["a", "Tin", "It rose.", "tin", "1848-03-05", "train"], ["b", "Zinc", "It fell.", "zinc", "1848", "test"]]
+    path = tmp_path / f"{names[1]}.{form}"
+    objects = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    whole = {
+        "csv": "\n".join(map(",".join, [names, *rows])),
+        "jsonl": "\n".join(objects),
+        "json": f"[{','.join(objects)}]",
+    }
+    path.write_text(whole[form], encoding="utf-8")
+    corpus = textcat.open_corpus(path)
+    assert [(d.id, d.zones["title"], d.zones["body"], d.topics, d.date) for d in (*corpus.train, *corpus.test)] == [
+        ("a", "Tin", "It rose.", ("tin",), "1848-03-05"),
+        ("b", "Zinc", "It fell.", ("zinc",), "1848"),
+    ]
+    assert f"date from {names[4]!r}" in caplog.text
+    caplog.clear()
+    read = [*read_records([str(path)], InputSettings())]
+    assert [(record.id, record.zones["title"], record.date) for record in read] == [
+        ("a", "Tin", "1848-03-05"),
+        ("b", "Zinc", "1848"),
+    ]
+
+
+def test_a_column_of_a_default_name_is_not_replaced_nor_is_one_of_two_others_taken(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,ID,text,topics,Date,DATE\na,x,It rose.,tin,1848,1849\n")
+    (document,) = textcat.open_corpus(path).train
+    assert (document.id, document.date) == ("a", "")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from textcat.base.normal_forms import normalised
 from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import ALL_FIELDS, EVERY_FIELD, SETTINGS, InputSettings
 
@@ -14,6 +15,7 @@ log = logging.getLogger(__name__)
 #: Annif's names for the columns of topics and ids, if a table has the former and no column with a usual name.
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
+_DEFAULTS = frozenset({"title", "id", "split", "date"})
 # Usual names (in any case) of columns, tried if the default names are missing: used only if exactly one of them
 # occurs.
 USUAL_NAMES = {
@@ -61,7 +63,7 @@ def texts_among(names: Collection[str], settings: InputSettings) -> tuple[str, t
         for field in settings.text_fields:
             _check_field(field, names, "text_fields", "texts")
         return title_and_body(settings.text_fields)
-    title = "title" if "title" in names else ""
+    title = default_name(names, "title")
     if text := next((field for field in ("text", "body") if field in names), ""):
         return title, (text,)
     if usual := usual_name(names, "body"):
@@ -88,18 +90,53 @@ def check_labels(names: Collection[str], settings: InputSettings) -> None:
 
 
 def _with_usual_names(names: Collection[str], body: Sequence[str], settings: InputSettings) -> InputSettings:
-    """Return the settings with usual names for a table's columns of topics and ids if default names are missing.
+    """Return the settings with usual names for a table's columns of labels, ids and dates if default names are missing.
 
     Usual names are, for example, "labels" and "number" (see `usual_name`); names given by the user are not replaced. A
-    usual name of an id column is used only if the text was also found by a usual name; otherwise, positions are the
-    ids.
+    usual name of an id column other than `default_name` is used only if the text was also found by a usual name;
+    otherwise, positions are the ids. Parts and dates have no other usual names.
     """
+    settings = with_default_names(names, settings)
     if settings.labels is not None and settings.is_default("topics_field") and settings.topics_field not in names:
         settings = settings._replace(topics_field=usual_name(names, "topics") or settings.topics_field)
     by_usual_name = settings.is_default("text_fields") and body[:1] not in [(), ("text",), ("body",)]
     if by_usual_name and settings.is_default("id_field") and settings.id_field not in names:
         settings = settings._replace(id_field=usual_name(names, "id") or settings.id_field)
     return settings
+
+
+def with_default_names(names: Collection[str], settings: InputSettings) -> InputSettings:
+    """Return the settings with the default fields of ids, parts and dates as they are written in `names`."""
+
+    def written(setting: str) -> str:
+        field: str = getattr(settings, setting)
+        return (settings.is_default(setting) and default_name(names, field)) or field
+
+    return settings._replace(
+        id_field=written("id_field"), split_field=written("split_field"), date_field=written("date_field")
+    )
+
+
+def default_name(names: Collection[str], default: str) -> str:
+    """Return the name of a field among `names` that is `default`, or else the only one that looks like it but for case.
+
+    Return "" if there is none, or several.
+    """
+    if default in names:
+        return default
+    alike = [name for name in names if _folded(name) == default]
+    return alike[0] if len(alike) == 1 else ""
+
+
+@lru_cache(maxsize=1024)
+def has_default_names(names: tuple[str, ...]) -> bool:
+    """Return whether no field has a default name in another case, such as "Date"."""
+    return all(name in _DEFAULTS or _folded(name) not in _DEFAULTS for name in names)
+
+
+def _folded(name: str) -> str:
+    """Return the name of a field in lower case, without characters that are not seen and spaces around it."""
+    return normalised(name).strip().casefold()
 
 
 def columns_among(names: Sequence[str], settings: InputSettings) -> ColumnNames:
@@ -165,13 +202,13 @@ def usual_name(names: Collection[str], what: str) -> str:
 
 def names_alike(names: Iterable[str], what: str) -> list[str]:
     """Return those of `names` that are usual for a kind of field (see `usual_name`), in their order."""
-    return [name for name in names if name.strip().lower() in USUAL_NAMES.get(what, ())]
+    return [name for name in names if _folded(name) in USUAL_NAMES.get(what, ())]
 
 
 def has_usual_name(names: Iterable[str]) -> bool:
     """Return whether any of the column names is a default name such as "text", or a usual one such as "headline"."""
     default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
-    return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*USUAL_NAMES.values())})
+    return not {*map(_folded, names)}.isdisjoint({*default, *chain(*USUAL_NAMES.values())})
 
 
 def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -213,8 +250,9 @@ def log_usual_names(source: str, which: ColumnNames, settings: InputSettings) ->
     `which` names the columns that are read.
     """
     body = which.body[0] if which.body and settings.is_default("text_fields") else ""
-    taken = {"text": body, "title": which.title if body else ""}
-    taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
+    taken = {"text": body, "title": which.title if settings.is_default("text_fields") else ""}
+    further = "topics", "id", "date", "split"
+    taken |= {what: getattr(which, what) for what in further if settings.is_default(f"{what}_field")}
     usual = {what: name for what, name in taken.items() if name not in ("", what, "body", *ANNIFS)}
     if usual:
         columns = ", ".join(f"{what} from {name!r}" for what, name in usual.items())

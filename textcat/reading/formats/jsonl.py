@@ -13,7 +13,9 @@ from textcat.reading.annotations import plain_record
 from textcat.reading.columns import (
     ColumnNames,
     check_labels,
+    default_name,
     further_fields,
+    has_default_names,
     hint_of_fields,
     log_usual_names,
     names_alike,
@@ -21,6 +23,7 @@ from textcat.reading.columns import (
     title_and_body,
     titled_zones,
     usual_name,
+    with_default_names,
 )
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import UnreadableError
@@ -304,7 +307,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain 
     requires_title = bool(settings.text_fields and title_field)
 
     def plain(fields: dict[str, Any]) -> _Plain | None:
-        if "zones" in fields or (requires_id and id_field not in fields):
+        if "zones" in fields or (requires_id and id_field not in fields) or not has_default_names(tuple(fields)):
             return None
         if requires_title and title_field not in fields:
             return None
@@ -356,10 +359,27 @@ def _loaded_content(loaded: Any, source: str, settings: InputSettings, span: Rec
 def _with_usual_names(
     fields: Mapping[str, Any], source: str, settings: InputSettings
 ) -> tuple[Mapping[str, Any], InputSettings]:
-    """Return an object and the settings to read it by, if fields of text and id with default names are missing.
+    """Return an object and the settings to read it by, if fields with default names are missing.
 
-    Such a field is replaced by the only field that has one of the usual names, such as "content" for the text.
+    Such a field is replaced by the only field that has one of the usual names, such as "content" for the text; those of
+    dates and parts by the only one whose name differs from the default only in case, such as "Date".
     """
+    if has_default_names(tuple(fields)):
+        return _with_usual_text(fields, source, settings)
+    given, settings = settings, with_default_names(fields, settings)
+    title = default_name(fields, "title") if settings.is_default("text_fields") else ""
+    if title not in ("", "title"):
+        fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
+    name, date = settings.id_field, settings.date_field
+    part = settings.split_field if settings.labels is not None else ""
+    log_usual_names(source, ColumnNames(title, (), name, split=part, date=date), given)
+    return _with_usual_text(fields, source, settings)
+
+
+def _with_usual_text(
+    fields: Mapping[str, Any], source: str, settings: InputSettings
+) -> tuple[Mapping[str, Any], InputSettings]:
+    """Return an object and the settings to read it by, if fields of text and id with default names are missing."""
     if fields.get("text") is not None:
         return fields, settings
     has_text = any(fields.get(name) is not None for name in ("text", "body", "zones"))
