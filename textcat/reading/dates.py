@@ -26,6 +26,7 @@ _WORDS = re.compile(
 _MONTH_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<month>[A-Za-z]{{3,10}})\.? (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}}){_BEHIND}", re.ASCII
 )
+_YEAR_FIRST = re.compile(r"(?P<year>\d{4}) (?P<month>[A-Za-z]{3,10})\.?(?: (?P<day>\d\d?))?", re.ASCII)  # of PubMed
 _MONTH_ALONE = re.compile(r"([A-Za-z]{3,10})\.?,?(?: de)? (\d{4})", re.ASCII)
 # A year comes first, or else a day with points, as no country writes them with the month before the day.
 _SEPARATED = re.compile(rf"(?P<year>\d{{4}})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?){_BEHIND}", re.ASCII)
@@ -102,6 +103,9 @@ def _plain_date(text: str) -> str:
     if alone := _MONTH_ALONE.fullmatch(text):
         month = _month(alone[1])
         return f"{alone[2]}-{month:02}" if month and alone[2] != "0000" else ""
+    if (first := _YEAR_FIRST.fullmatch(text)) and (month := _month(first["month"])):
+        text = f"{first['year']}-{month:02}" + (f"-{first['day'].zfill(2)}" if first["day"] else "")
+        return text if _time_and_zone(text) else ""
     forms = _NUMBERS, _WORDS, _MONTH_FIRST, _SEPARATED, _POINTS
     match = next(filter(None, (form.fullmatch(text) for form in forms)), None)
     return _iso(match) if match else ""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from read_sources import read
 
 from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_documents
-from textcat.reading.formats.references import common_fields, divided_names, ris_entry
+from textcat.reading.formats.references import common_fields, divided_names, reference_content, ris_entry
 
 RIS = """Provider: Ovid
 
@@ -279,6 +279,35 @@ def test_columns_of_databases_have_tags_of_ris():
 )
 def test_a_text_of_several_authors_is_divided(text, names):
     assert divided_names(text) == names
+
+
+@every(
+    "fields, date",
+    [
+        ({"date": "1848/03/05/"}, "1848-03-05"),
+        ({"date": "1848/03//"}, "1848-03"),
+        ({"date": "1848///Frühjahr"}, "1848"),
+        ({"year": "1848", "month": "mar"}, "1848-03"),
+        ({"year": "1848", "month": "3", "day": "5"}, "1848-03-05"),
+        ({"year": "1848", "month": "März", "day": "5"}, "1848-03-05"),
+        ({"year": "1848", "month": "spring"}, "1848"),
+        ({"year": "1848"}, "1848"),
+        ({"date": "JUN 10", "year": "2003"}, "2003-06-10"),
+        ({"date": "10 June", "year": "2003"}, "2003-06-10"),
+        ({"date": "JUN", "year": "2003"}, "2003-06"),
+        ({"date": "2003 Jun 10"}, "2003-06-10"),
+        ({"date": "2003 Jun"}, "2003-06"),
+        ({"date": "2003 Jun-Jul"}, "2003"),
+        ({"date": "2003 Spring"}, "2003"),
+        ({"date": "ca. 1848", "year": "1848"}, "ca. 1848"),
+        ({"date": "1848-03/1849", "year": "1848"}, "1848-03/1849"),
+        ({"date": "in press"}, "in press"),
+        ({}, ""),
+    ],
+)
+def test_the_date_of_a_reference_may_be_divided_into_fields(fields, date):
+    assert reference_content({"title": "Tin", **fields}, InputSettings()).date == date
+    assert reference_content({"title": "Tin", "read": "1", **fields}, InputSettings(date_field="read")).date == "1"
 
 
 def test_other_formats_keep_numbers_dates_and_several_urls(folder):

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
+from textcat.reading.dates import day_of, iso_date
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.jsonl import object_content
 from textcat.reading.input_settings import InputSettings
@@ -137,6 +138,8 @@ _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
 _INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # a name such as "Doe J." in a comma-separated list
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 _PUBMED = re.compile(r"pubmed|medline|\bnlm\b", re.IGNORECASE)
+_RIS_DATE = re.compile(r"(\d{4})(?:/(\d\d)?(?:/(\d\d)?(?:/.*)?)?)?", re.ASCII)
+_SEASON = re.compile(r"(\d{4}) [^\W\d_]+(?:-[^\W\d_]+)?")
 _YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 
@@ -211,9 +214,31 @@ def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record
     if settings.topics_field in joined:
         settings = settings._replace(topics_separator=settings.topics_separator or ";")
     content = object_content({**absent, **fields, **joined}, settings)
+    if settings.is_default("date_field"):
+        content = content._replace(date=_date_of(fields) or content.date)
     if not settings.fields:
         return content
     return content._replace(fields={name: fields[name] for name in content.fields or () if name in fields})
+
+
+def _date_of(fields: Mapping[str, Any]) -> str:
+    """Return the date of a reference in ISO 8601, which some formats divide into date or month, and year; "" if none.
+
+    A date of RIS, YYYY/MM/DD/other, may lack any part but the year, and a date of PubMed may have a season.
+    """
+    date, year, month, day = (str(fields.get(name) or "").strip() for name in ("date", "year", "month", "day"))
+    if of_ris := _RIS_DATE.fullmatch(date):
+        date = "-".join(filter(None, of_ris.groups()))
+    if day_of(written := iso_date(date)):
+        return written
+    if in_season := _SEASON.fullmatch(date):
+        return in_season[1]
+    if _YEAR.search(date):  # such as ca. 1848, which is not 1848
+        return ""
+    month = month.zfill(2) if month.isdigit() else month
+    with_year = f"{date} {year}" if date else ""
+    forms = with_year, f"{day} {month} {year}", f"{year}-{month}-{day.zfill(2)}", f"{year}-{month}", year
+    return next(filter(day_of, map(iso_date, forms)), "")
 
 
 @lru_cache(maxsize=64)  # cached, because changing a NamedTuple of many settings for every reference is slow
