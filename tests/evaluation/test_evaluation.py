@@ -4,7 +4,10 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -18,6 +21,7 @@ from sklearn.metrics import (
 )
 
 from textcat.base.errors import TextcatError
+from textcat.evaluation.at_k import evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, evaluate_scores, single_topic_thresholds
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
@@ -147,6 +151,42 @@ def test_thresholds_of_one_topic_let_the_first_of_the_highest_scores_pass(scores
     passed = np.array(scores) > single_topic_thresholds(scores)
     assert [row.tolist().index(True) for row in passed] == [row.index(max(row)) for row in scores]
     assert passed.sum(axis=1).tolist() == [1] * len(scores)
+
+
+def with_a_zero_stored(Y):
+    stored = sparse.csc_array(np.ones_like(Y))
+    stored.data[:] = Y.T.ravel()
+    return stored
+
+
+@every(
+    "form",
+    [
+        with_a_zero_stored,
+        sparse.lil_array,
+        lambda Y: Y * 2 - 1,
+        lambda Y: np.where(Y, 1, np.nan),
+        lambda Y: Y.astype(object),
+        lambda Y: pd.DataFrame(Y, columns=["a", "b"], dtype="boolean"),
+    ],
+)
+def test_only_positive_labels_are_relevant_to_whatever_reads_an_evaluation(form):
+    Y, scores = np.array([[1, 0], [0, 1], [1, 0]]), np.array([[2.0, 1], [1, 2], [3, 0]])
+    relevant = evaluate_scores(scores, form(Y), ["a", "b"], [2, 1], 3).scored.relevant
+    assert relevant.nnz == 3
+    assert relevant.toarray().tolist() == Y.tolist()
+
+
+@every("swapped, Y", [(["b", "a"], ["a", "b"]), (["a", "b"], ["b", "a"]), (["b", "a"], ["b", "a"])])
+@every("library", [pd.DataFrame, lambda values, columns: pl.DataFrame(values, schema=columns)])
+def test_tables_of_topics_in_another_order_are_refused(swapped, Y, library):
+    scores, relevant = np.array([[2.0, 1], [1, 2]]), np.eye(2)
+    tables = library(scores, columns=swapped), library(relevant, columns=Y)
+    with pytest.raises(ValueError, match="Column 0 of a table is 'b', but topic 0 is 'a'"):
+        evaluate_scores(*tables, ["a", "b"], [1, 1], 2)
+    if Y[0] == "b":
+        with pytest.raises(ValueError, match="Column 0 of a table is 'b', but topic 0 is 'a'"):
+            evaluate_at_k(np.array([[0, 1], [1, 0]]), tables[1], ["a", "b"], [1, 1], 2, ks=[1])
 
 
 def test_an_evaluation_is_a_line_a_table_and_frames():

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from textcat.evaluation.bands import Band, choose_bands
 from textcat.evaluation.evaluation import BandQuality, DocumentValues, Evaluation, MeasuredOn
+from textcat.evaluation.metrics import check_order_of_columns
 
 PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
 KS = (1, 3, 5, 10)
@@ -94,13 +95,14 @@ def evaluate_at_k(
     ------
     ValueError
         If shapes do not match, a k is below 1, or a document's ranking has an invalid column number, or the same number
-        twice.
+        twice, or the columns of a table are the topics in another order.
     TextcatError
         If a band cannot be parsed, or names an unknown topic.
     """
     ks, sizes = tuple(sorted(set(ks))), np.asarray(train_sizes)
     if not ks or ks[0] < 1:
         raise ValueError(f"Rankings cannot be measured at {ks}: give numbers of topics from 1.")
+    check_order_of_columns(relevant, topics)
     named = choose_bands(topics, sizes, default_bands(sizes) if spec is None else spec)
     labels, unknown = _checked_labels(relevant, n_unknown, len(topics))
     sets = _TopicSets.of(named, sizes, labels, unknown)

@@ -422,14 +422,15 @@ def evaluate_scores(
     Raises
     ------
     ValueError
-        If shapes differ, or a score is nan.
+        If shapes differ, a score is nan, or the columns of a table are the topics in another order.
     TextcatError
         If a band cannot be parsed, or names an unknown topic.
     """
-    from scipy import sparse  # imported here, so that tagging need not import it
-
+    for table in (scores, Y):
+        metrics.check_order_of_columns(table, topics)
     ranked = metrics.topic_rankings(Y, scores)
-    labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
+    labels, values = metrics.checked_labels(Y, scores)
+    cut = np.asarray(threshold, dtype=np.float64)
     is_single = cut.ndim == 2
     cut = of_topics = cut if is_single else np.broadcast_to(cut, ranked.ndcg.shape)
     if has_terms is not None and not np.all(has_terms):

@@ -12,6 +12,7 @@ ValueError is raised if the shapes differ or a score is nan. Three rules hold ev
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -312,6 +313,17 @@ def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     if np.isnan(values).any():
         raise ValueError(f"{np.isnan(values).sum()} scores are nan: a document without a score cannot be ranked.")
     return positives, values
+
+
+def check_order_of_columns(table: Any, topics: Sequence[str]) -> None:
+    """Raise ValueError if the columns of a table are called like the topics, but are in another order."""
+    names = [*map(str, getattr(table, "columns", ()))]
+    if names != [*topics] and Counter(names) == Counter(topics):
+        place = next(place for place, pair in enumerate(zip(names, topics, strict=True)) if pair[0] != pair[1])
+        raise ValueError(
+            f"Column {place} of a table is {names[place]!r}, but topic {place} is {topics[place]!r}: give both in the "
+            "same order, as by table[[*topics]]."
+        )
 
 
 def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
