@@ -6,13 +6,13 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from textcat.base.errors import TextcatError
-from textcat.base.paths import paths_above
+from textcat.base.paths import Paths, named_paths, paths_above
 from textcat.base.surrogates import decode_surrogates
 from textcat.reading.changes import FolderMarks, mark_file
 from textcat.reading.compression import plain_name
@@ -36,9 +36,7 @@ STANDARD_INPUT = "-"
 _GLOB = frozenset("*?[")
 
 
-def find_sources(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], settings: InputSettings
-) -> list[Source]:
+def find_sources(inputs: Paths, settings: InputSettings) -> list[Source]:
     """Return the sources that one or several inputs name: files, folders, patterns, URLs of fsspec.
 
     The input ``-``, and no input, stand for standard input.
@@ -49,8 +47,7 @@ def find_sources(
     file, format or encoding, or if neither the name nor the content of a file tells its format.
     """
     _check(settings)
-    named = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    texts = [os.fspath(text) for text in named] or [STANDARD_INPUT]
+    texts = [os.fspath(path) for path in named_paths(inputs)] or [STANDARD_INPUT]
     return _without_pages_of_mets(
         [*_without_repeats([source for text in texts for source in _named(text, settings)])], settings
     )

@@ -1,12 +1,13 @@
 """Check folders whose tags are counted together, and tell present tags from those by former models or rules."""
 
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
+from textcat.base.paths import Paths, named_paths
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Share
 from textcat.runs.files import KnownFile, tagged_files
@@ -38,7 +39,7 @@ class CountedFolders(NamedTuple):
         return shard.rules == self.rules and (not model or model in self.models)
 
 
-def counted_folders(folders: Iterable[str | os.PathLike[str]]) -> CountedFolders:
+def counted_folders(folders: Paths) -> CountedFolders:
     """Return folders to count together; log a warning if runs are unfinished, or parts of a run are missing.
 
     A TextcatError is raised if a folder is named twice or has no tags, if the folders were last tagged by different
@@ -66,10 +67,10 @@ def counted_folders(folders: Iterable[str | os.PathLike[str]]) -> CountedFolders
     return CountedFolders(shards, by_language, rules[0] if rules else None)
 
 
-def _distinct(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
+def _distinct(folders: Paths) -> list[Path]:
     """Return the paths of folders; raise a TextcatError if two of them are the same folder, even by different names."""
     paths: dict[str, Path] = {}
-    for path in map(expanded, folders):
+    for path in map(expanded, named_paths(folders)):
         if (before := paths.setdefault(os.path.realpath(path), path)) is not path:
             other = "" if before == path else f", also as {before}"
             raise TextcatError(f"The folder {path} is named twice{other}: name it once, as its documents count once.")

@@ -15,6 +15,7 @@ import msgspec
 from textcat.base import disk
 from textcat.base.disk import UNFINISHED, expanded, link_target, resolved
 from textcat.base.errors import TextcatError
+from textcat.base.paths import named_paths
 from textcat.base.progress import peak_memory
 from textcat.runs.files import read_files
 from textcat.runs.folder import open_merged
@@ -57,7 +58,9 @@ def _read_plan(part: Part) -> _PartPlan:
         raise TextcatError(f"{path} is missing or damaged: give the command of that part again, then merge.") from None
 
 
-def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], **limits: int) -> Summary:
+def merge_parts(
+    parts: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], **limits: int
+) -> Summary:
     """Merge the parts of an archive: write the folder that one run over all inputs would have written.
 
     The parts are not changed. The folder appears under its name when it is complete. Later, `tag_archive` can continue
@@ -65,7 +68,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
 
     Parameters
     ----------
-    parts : iterable of paths
+    parts : path, or iterable of paths
         The folders that `tag_archive` has written with ``part="1/3"``, ``part="2/3"`` and so on, in any order.
     out : path
         The folder to write, which must not exist or be empty.
@@ -90,7 +93,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     started, out = time.monotonic(), link_target(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise TextcatError(f"{out} exists: name a new folder for the merged tags, or remove it.")
-    found = read_parts([*map(expanded, parts)])
+    found = read_parts([*map(expanded, named_paths(parts))])
     if inside := [part.folder for part in found if resolved(part.folder) in resolved(out).parents]:
         raise TextcatError(f"{out} is inside the part {inside[0]}: name a folder beside the parts.")
     plan = _read_plan(found[0])

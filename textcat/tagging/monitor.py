@@ -91,13 +91,13 @@ class Monitoring(NamedTuple):
 
 
 def monitor_tags(
-    folders: Iterable[str | os.PathLike[str]], since: str | None = None, level: float = LEVEL
+    folders: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], since: str | None = None, level: float = LEVEL
 ) -> Monitoring:
     """Find topics that significantly more or fewer documents of an archive get than before.
 
     Parameters
     ----------
-    folders : iterable of path
+    folders : path, or iterable of path
         Folders that `textcat tag --out` has written, all by the same model and the same house rules. Tags by former
         models or rules are ignored.
     since : str, optional

@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.paths import named_paths
 from textcat.corpus.corrections import Corrections, corrections_of
 from textcat.runs.records import facts_of_run
 from textcat.tagging.counted_folders import counted_folders, note_of_left_out
@@ -105,7 +106,7 @@ def estimate_trends(
     for value, choices in ((reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
             raise TextcatError(f"{value!r} is not one of {', '.join(filter(None, choices))}: give one of these.")
-    named = [folders] if isinstance(folders, str | os.PathLike) else [*folders]
+    named = named_paths(folders)
     if corrections is not None and len(named) > 1:
         raise TextcatError(
             f"The corrections in {corrections} are of one folder of tags, and {len(named)} were given: name one, or "

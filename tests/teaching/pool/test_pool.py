@@ -5,6 +5,7 @@ import warnings
 from mmap import mmap
 
 import numpy as np
+import pandas as pd
 import pytest
 from pools import TEXTS, same
 
@@ -72,6 +73,9 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
         build_pool(tmp_path / "bad.jsonl", tmp_path / "bad")
     with pytest.raises(PoolError, match=r"There is no document for the pool: give at least one"):
         Pool.from_documents([])
+    for no_list in (pd.DataFrame({"text": ["Wheat rose"]}), "Wheat rose"):
+        with pytest.raises(TextcatError, match=r"no list of texts|string object received"):
+            Pool.from_documents(no_list)
     with pytest.raises(PoolError, match=r"There are 1 ids for 2 documents"):
         Pool.from_documents(["a", "b"], ["a"])
     with pytest.raises(TextcatError, match=r"No recipe 'teech'"):

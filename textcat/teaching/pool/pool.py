@@ -25,7 +25,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
-from textcat.features.zones import Documents, zones_of_document
+from textcat.features.zones import Documents, checked_documents, zones_of_document
 from textcat.reading import InputSettings
 from textcat.recipes.recipe import Recipe, read_recipe
 from textcat.runs.records import REJECTED
@@ -118,10 +118,13 @@ class Pool:
         Raises
         ------
         TextcatError
-            If there is no document, the numbers of ids and documents differ, or there is no such recipe.
+            If there is no document, `documents` are a table or a single text, the numbers of ids and documents differ, or
+            there is no such recipe.
         """
         recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-        records = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
+        records = (
+            [*documents.train, *documents.test] if isinstance(documents, Corpus) else [*checked_documents(documents)]
+        )
         if not records:
             raise PoolError("There is no document for the pool: give at least one.")
         if ids is None:
