@@ -186,7 +186,12 @@ def test_tags_of_a_table_become_a_long_table_by_its_index(library, table, tagger
     )
     rows = zip(*(long[name] for name in ("index", "topic", "score", "probability")), strict=True)
     assert [*rows] == expected
-    assert tagger.tag(table[:0], text=TEXT).to_frame().shape[0] == 0
+    for without_tags in (table[:0], table[:2].assign(story="", headline="") if hasattr(table, "assign") else table[:0]):
+        empty = tagger.tag(without_tags, text=TEXT).to_frame()
+        assert len(empty) == 0
+        assert [str(empty[name].dtype) for name in long.columns if name in empty] == [
+            str(long[name].dtype) for name in long.columns if name in empty
+        ]
 
 
 def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger):
@@ -197,6 +202,7 @@ def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger)
     assert long["name"].tolist() == ["Cereals", "metal"]
     assert long.index.tolist() == [0, 2]
     assert long["probability"].isna().all()
+    assert long[long.probability > 0.5].empty
 
 
 def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tagger, caplog):

@@ -224,7 +224,10 @@ class Frame(NamedTuple):
             kinds |= {"score": types.Float64, "probability": types.Float64, "status": types.String}
             given = {"index": numbers, **columns}
             return types.DataFrame(given, schema={name: kinds[name] for name in given})
-        return self._module().DataFrame(columns, index=self.data.index.repeat(counts))
+        kinds = {"score": "float64", "probability": "float64"}
+        if not any(counts):  # columns without a value would be numbers
+            kinds |= dict.fromkeys(columns.keys() - kinds, str)
+        return self._module().DataFrame(columns, index=self.data.index.repeat(counts)).astype(kinds)
 
     def _module(self) -> Any:
         return sys.modules[self.library]
