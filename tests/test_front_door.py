@@ -57,6 +57,7 @@ reveal_type(PAUM(1, 50, random_state=0).fit)
 reveal_type(open_corpus("newswire"))
 reveal_type(read_recipe("default"))
 reveal_type(rules.PAUM(1, 50).tau_pos)
+PAUM().fit([[1.0], [0.0]], [1, 0]).set_params(tau_pos=1).tau_pos_
 reveal_type(solve)
 """
 
@@ -144,7 +145,7 @@ def test_a_type_checker_knows_the_names_and_what_they_return(tmp_path):
     revealed = [line.split('Revealed type is "')[1] for line in run.stdout.splitlines() if "Revealed" in line]
     assert run.returncode == 0, run.stdout + run.stderr
     starts = ["def (X: Any", "textcat.corpus.documents.Corpus", "textcat.recipes.recipe.Recipe", "float", "def (X: Any"]
-    ends = ["textcat.margin.learners.MarginClassifier", "", "", "", "list[textcat.margin.problems.Solution]"]
+    ends = ["textcat.margin.learners.PAUM", "", "", "", "list[textcat.margin.problems.Solution]"]
     for line, start, end in zip(revealed, starts, ends, strict=True):
         assert line.removeprefix("builtins.").startswith(start), line
         assert line.rstrip('"').replace("builtins.", "").endswith(end), line

@@ -29,6 +29,10 @@ def test_parameters_are_those_that_scikit_learn_would_see():
     assert estimator.set_params(tokens__lang="fr").tokens.lang == "fr"
     with pytest.raises(ValueError, match=r"Tokens has no parameter 'language'; it has lang, lowercase"):
         tokens.set_params(language="fr")
+    with pytest.raises(ValueError, match=r"The 'tokens' parameter of TfIdf is None, which has no parameter 'lang'"):
+        TfIdf().set_params(tokens__lang="fr")
+    both = TfIdf().set_params(tokens__lang="fr", tokens=Tokens(lowercase=False))
+    assert repr(both) == "TfIdf(tokens=Tokens(lang='fr', lowercase=False))"
 
 
 @every(
@@ -39,6 +43,12 @@ def test_parameters_are_those_that_scikit_learn_would_see():
         ({}, [Zones({"title": None})], "Zone 'title' of document 1 is None: give a string."),
         ({"zones": {"title": -1}}, TRAIN, "The weight of zone 'title' is -1: give a positive number."),
         ({"zones": {"title": math.nan}}, TRAIN, "The weight of zone 'title' is nan: give a positive number."),
+        ({"tokens": "en"}, TRAIN, "tokens is 'en': give Tokens, such as Tokens(lang='en'), or None."),
+        (
+            {"tokens": str.split},
+            TRAIN,
+            "tokens is <method 'split' of 'str' objects>: give Tokens, such as Tokens(lang='en'), or None.",
+        ),
         ({"min_df": 0}, TRAIN, "min_df is 0: give a whole number of documents, at least 1."),
         ({"min_df": 0.5}, TRAIN, "min_df is 0.5: give a whole number of documents, at least 1."),
         ({"min_df": True}, TRAIN, "min_df is True: give a whole number of documents, at least 1."),
@@ -69,7 +79,7 @@ def test_parameters_are_those_that_scikit_learn_would_see():
 )
 def test_mistakes_are_told_in_a_sentence(settings, train, message):
     with pytest.raises(TextcatError) as caught:
-        TfIdf(TOKENS, **settings).fit(train)
+        TfIdf(**{"tokens": TOKENS, **settings}).fit(train)
     assert str(caught.value) == message
     assert isinstance(caught.value, ValueError)
 

@@ -40,14 +40,20 @@ class Parameters:
         As in scikit-learn, `tokens__lang` is the parameter `lang` of the parameter `tokens`.
         """
         names = self._defaults()
-        for name, value in parameters.items():
+        # as in scikit-learn, parameters of a parameter are those of its new value, whatever their order
+        for name, value in sorted(parameters.items(), key=lambda item: "__" in item[0]):
             outer, _, inner = name.partition("__")
             if outer not in names:
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}.")
-            if inner:
-                getattr(self, outer).set_params(**{inner: value})
-            else:
+            if not inner:
                 setattr(self, name, value)
+            elif hasattr(of_outer := getattr(self, outer), "set_params"):
+                of_outer.set_params(**{inner: value})
+            else:
+                raise ValueError(
+                    f"The {outer!r} parameter of {type(self).__name__} is {of_outer!r}, which has no parameter "
+                    f"{inner!r}: give an object that has it."
+                )
         return self
 
     def __repr__(self) -> str:

@@ -181,6 +181,8 @@ class FeatureSteps(Parameters, FeatureSettings):
 
     def take_tokens(self) -> None:
         """Set `tokens_` to the parameter `tokens`, or to `Tokens()` if that is None."""
+        if self.tokens is not None and not isinstance(self.tokens, Tokens):
+            raise FeatureError(f"tokens is {self.tokens!r:.60}: give Tokens, such as Tokens(lang='en'), or None.")
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:

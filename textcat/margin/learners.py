@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,8 @@ from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.probabilities import class_probabilities, fit_calibration
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
+
+_Self = TypeVar("_Self", bound="MarginClassifier")
 
 _PER_PREVALENCE = 200
 _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functional margin: see `textcat.rules`."
@@ -298,9 +300,7 @@ class MarginClassifier(Parameters):
         settings = {parameter.name: getattr(self, parameter.name) for parameter in self.rule.PARAMETERS}
         return [self.rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
-    def fit(
-        self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
-    ) -> "MarginClassifier":
+    def fit(self: _Self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None) -> _Self:
         """Train one ranker per topic.
 
         Parameters
@@ -348,8 +348,8 @@ class MarginClassifier(Parameters):
         return self
 
     def fit_packed(
-        self, X: Any, labels: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
-    ) -> "MarginClassifier":
+        self: _Self, X: Any, labels: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
+    ) -> _Self:
         """Train as `fit` does, without a kernel, but keep sparse weights in `solutions_`, and make no `coef_`.
 
         `coef_` would be several times as large with many features; `predict` and `decision_function` need it.
@@ -547,7 +547,7 @@ class MarginClassifier(Parameters):
                 getattr(self._metadata_request, method).add_request(param=argument, alias=None)
         return self._metadata_request
 
-    def set_fit_request(self, **requests: bool | str | None) -> "MarginClassifier":
+    def set_fit_request(self: _Self, **requests: bool | str | None) -> _Self:
         """Set whether scikit-learn's metadata routing passes `progress` and `left_out` on to `fit`; return the object.
 
         For each argument, give True (pass it on), False (ignore it), None (refuse it), or the name that it has in calls
@@ -560,11 +560,11 @@ class MarginClassifier(Parameters):
         """
         return self._set_request("fit", requests)
 
-    def set_score_request(self, **requests: bool | str | None) -> "MarginClassifier":
+    def set_score_request(self: _Self, **requests: bool | str | None) -> _Self:
         """Set whether scikit-learn's metadata routing passes `sample_weight` on to `score`; see `set_fit_request`."""
         return self._set_request("score", requests)
 
-    def _set_request(self, method: str, requests: Mapping[str, bool | str | None]) -> "MarginClassifier":
+    def _set_request(self: _Self, method: str, requests: Mapping[str, bool | str | None]) -> _Self:
         from sklearn import get_config
 
         if not get_config()["enable_metadata_routing"]:
