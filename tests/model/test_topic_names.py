@@ -268,6 +268,10 @@ def test_an_evaluation_has_the_names_in_memory_and_after_loading(tmp_path):
         ("trade: wheat", "trade wheat"),
         ("sports:football", "sports football"),
         ("c++", "c"),
+        ("हिन्दी_साहित्य", "हिन्दी साहित्य"),
+        ("Cafe\u0301s", "Cafés"),
+        ("शि\u200dक्षा/கல்வி", "शिक्षा கல்வி"),
+        ("Côte d’Ivoire — ½", "Côte d Ivoire ½"),
     ],
 )
 def test_a_uri_has_no_words(name, words):

@@ -5,6 +5,7 @@ import pytest
 
 from textcat.corpus.documents import Document
 from textcat.features.tfidf import TfIdf
+from textcat.features.tokens import Tokens
 from textcat.teaching.descriptions import Descriptions
 
 FILLER = ["market prices rose today"] * 400
@@ -37,6 +38,12 @@ def test_a_rare_word_stands_for_what_begins_with_it_at_half_the_weight(features)
 
 def test_a_word_that_no_document_has_stands_for_its_parts(features):
     assert entries(features, "sunseed").keys() == {"sun", "seed", "sun seed"}
+
+
+def test_marks_belong_to_words():
+    texts = ["किसान की फसल"] * 3 + ["किसानों का खेत"] * 3 + ["नदी का जल"] * 400
+    features = TfIdf(Tokens("hi", remove_stop_words=False)).fit(texts)
+    assert entries(features, "किसान").keys() == {"किसान", "किसानों"}
 
 
 def test_a_common_word_stands_for_itself(features):

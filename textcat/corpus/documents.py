@@ -16,6 +16,7 @@ from textcat.base.folds import stratified_sample
 from textcat.base.frames import is_boolean, is_table, named_columns
 from textcat.base.markup import html_table
 from textcat.base.settings import check_whole_number
+from textcat.base.words import with_spaces
 from textcat.reading.dates import date_range
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
@@ -30,7 +31,6 @@ TOPIC_RULES = ("both", "train", "described")
 TABLE, RECORDS = "table", "records"  # default names of corpora made in memory
 
 _TOPICS_SHOWN = 20
-_SEPARATORS = re.compile(r"[\W_]+")
 # Of 20 Newsgroups, 13 % of the training documents repeat an earlier one at least in part, and of Reuters-21578, 9 %.
 _SHARE_OF_REPEATS, _FEWEST_REPEATS = 0.2, 5
 _FEWEST_DIFFERENT = 20  # documents, below which folds without repeats would lack whole topics
@@ -43,7 +43,7 @@ def name_in_words(name: str) -> str:
 
     Otherwise, the tokenizer would treat rec.sport.hockey as a web address.
     """
-    return "" if _URI.fullmatch(name.strip()) else _SEPARATORS.sub(" ", name).strip()
+    return "" if _URI.fullmatch(name.strip()) else with_spaces(name)
 
 
 @dataclass(frozen=True)

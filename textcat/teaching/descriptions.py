@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from textcat.base.words import with_spaces
 from textcat.corpus.documents import Document
 
 _SHORTEST = 3  # minimum letters of a word to expand, and of the parts of a compound
@@ -51,7 +52,8 @@ class Descriptions:
         if not self._features.vocabulary_:
             return row
         idf, expansion = self._features.idf_, np.zeros(row.shape[1])
-        for word in sorted(set(re.findall(r"[^\W\d_]+", self._features.tokens_.as_read(text).lower()))):
+        words = re.split(r"[\d\s]+", with_spaces(self._features.tokens_.as_read(text).lower()))
+        for word in sorted({word for word in words if word[:1].isalnum()}):
             columns_of_word = self.words(self._features.transform([word]).indices)
             if len(columns := self._related(word, columns_of_word)):
                 expansion[columns] += (_WEIGHT if len(columns_of_word) else 1) * idf[columns] / np.sqrt(len(columns))
