@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import forked_commands
 import pytest
@@ -55,6 +56,12 @@ def watched(model, folder, out, rounds, during=lambda n: None, **options):
     plan = partial(make_plan, model, [folder], READ, OutputSettings(), jobs=1)
     watch.watch_archive(plan, [str(folder)], out, show, rounds=rounds, **options)
     return summaries
+
+
+def hasten(monkeypatch):
+    """Let a watching process look a hundred times as often."""
+    real = {"time": time.time, "time_ns": time.time_ns, "sleep": lambda seconds: time.sleep(seconds / 100)}
+    monkeypatch.setattr(watch, "time", SimpleNamespace(**real, monotonic=lambda: 100 * time.monotonic()))
 
 
 @pytest.mark.parametrize("polls", [False, True])
@@ -246,6 +253,48 @@ def test_watching_writes_to_the_folder_that_a_link_leads_to(model, folder, tmp_p
     (tmp_path / "link").symlink_to("real")
     watched(model, folder, tmp_path / "link", 1)
     assert rows(tmp_path / "real")
+
+
+@pytest.mark.parametrize("how", ["a link is switched", "a folder is exchanged", "a folder is made anew"])
+def test_watching_goes_on_when_its_folder_is_replaced(model, folder, tmp_path, monkeypatch, caplog, how):
+    hasten(monkeypatch)
+    other, watched_folder = tmp_path / "other", tmp_path / "watched"
+    other.mkdir()
+    make_archive(other / "other.jsonl", 12, seed=3)
+    if how == "a link is switched":
+        watched_folder.symlink_to(folder)
+    else:
+        folder.rename(watched_folder)
+
+    def during(n):
+        if n == 1 and how == "a link is switched":
+            (tmp_path / "new").symlink_to(other)
+            (tmp_path / "new").replace(watched_folder)
+        elif n == 1 and how == "a folder is exchanged":
+            watched_folder.rename(folder)
+            other.rename(watched_folder)
+        elif n == 1:
+            shutil.rmtree(watched_folder)
+            threading.Timer(0.3, shutil.copytree, [other, watched_folder]).start()
+        elif n == 2:
+            make_archive(watched_folder / "new.jsonl", 12, seed=9)
+
+    summaries = watched(model, watched_folder, tmp_path / "out", 3, during)
+    assert summaries[-1].counts.records == 36
+    assert caplog.text.count("cannot be read") <= 1
+
+
+def test_watching_finds_changes_that_it_is_not_notified_of(model, folder, tmp_path, monkeypatch):
+    def no_changes(*folders, **options):  # as of a network file system
+        while True:
+            time.sleep(0.01)
+            yield set()
+
+    hasten(monkeypatch)
+    monkeypatch.setitem(sys.modules, "watchfiles", SimpleNamespace(watch=no_changes))
+    change = threading.Timer(0.2, make_archive, [folder / "new.jsonl", 12], {"seed": 3})
+    summaries = watched(model, folder, tmp_path / "out", 2, lambda n: change.start() if n == 1 else None)
+    assert summaries[-1].counts.records == 24
 
 
 def test_watching_waits_for_another_run_into_its_folder(model, folder, tmp_path, caplog):

@@ -5,6 +5,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -71,6 +72,7 @@ def watch_archive(
     done: States | None = None
     left: States = {}  # files for which `after` could not be called yet
     former: Log | None = None  # of the last round
+    told = ""  # why the inputs cannot be found
     for is_changed in _when_to_check(inputs, lambda: bool(seen.waiting), renew):
         is_due = clock.is_due()
         if not (is_changed or is_due):
@@ -81,9 +83,12 @@ def watch_archive(
         except TextcatError as error:
             if done is None:
                 raise
-            log.warning("%s The inputs are looked at again later.", error)
+            if str(error) != told:
+                log.warning("%s The inputs are looked at again later.", error)
+            told = str(error)
             clock.set(0.0, began)
             continue
+        told = ""
         if list_files(planned.sources) is None:
             raise TextcatError(
                 "Standard input, and folders of very many files, cannot be watched: name folders or files."
@@ -229,7 +234,8 @@ def _when_to_check(inputs: Sequence[str], is_waiting: Callable[[], bool], renew:
     """Yield True whenever the inputs should be checked: at first, after a change, and while `is_waiting()` is True.
 
     False is yielded when nothing has happened for a while. If the event `renew` is set, notification of changes is set
-    up anew.
+    up anew. True is also yielded from time to time, because the system may not notify of all changes, such as those
+    that other machines make on a network file system.
     """
     yield True
     folders = None if any(map(is_url, inputs)) else sorted(set(map(folder_of, inputs)))
@@ -244,16 +250,35 @@ def _when_to_check(inputs: Sequence[str], is_waiting: Callable[[], bool], renew:
         return
     options: dict[str, Any] = {"debounce": 50, "step": 25, "rust_timeout": int(_LOOKS * 1000)}
     options |= {"watch_filter": None, "yield_on_timeout": True, "ignore_permission_denied": True, "stop_event": renew}
+    due = 0.0  # when to check even without a notification
     while True:
         renew.clear()
+        watched, compared = [*map(_identity, folders)], time.monotonic()
         try:
-            for number, changes in enumerate(watch(*folders, raise_interrupt=True, **options)):
-                # The first check is for changes before notification began.
-                yield not number or bool(changes) or is_waiting()
+            for changes in watch(*folders, raise_interrupt=True, **options):
+                began = time.monotonic()
+                is_checked = bool(changes) or is_waiting() or began >= due
+                yield is_checked
+                if is_checked:
+                    due = (now := time.monotonic()) + max(_LONGEST, (now - began) * (1 / _SHARE - 1))
+                if began - compared >= _POLLS:
+                    compared = began
+                    if [*map(_identity, folders)] != watched:  # the system only tells of the former folders
+                        renew.set()
         except OSError as error:
-            log.warning("The system notifies of no changes (%s): they are looked for.", error)
+            if None not in watched:
+                log.warning("The system notifies of no changes (%s): they are looked for.", error)
             time.sleep(_POLLS)
             yield True
+        due = 0.0  # changes may have been missed until now
+
+
+def _identity(folder: str) -> tuple[int, int] | None:
+    """Return what tells a folder from others that get its name later; None if it is missing."""
+    with suppress(OSError):
+        state = os.stat(folder)
+        return state.st_dev, state.st_ino
+    return None
 
 
 def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
