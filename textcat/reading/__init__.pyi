@@ -15,14 +15,12 @@ from textcat.reading.decoding import is_of_single_bytes as is_of_single_bytes
 from textcat.reading.decoding import unmarked_encoding as unmarked_encoding
 from textcat.reading.discovery import find_sources as find_sources
 from textcat.reading.discovery import matches as matches
-from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document
 from textcat.reading.faults import FaultKind as FaultKind
 from textcat.reading.faults import UnreadableError as UnreadableError
 from textcat.reading.forked import STREAM_ERRORS as STREAM_ERRORS
 from textcat.reading.forked import ForkedCorpus as ForkedCorpus
 from textcat.reading.forked import read_forked as read_forked
-from textcat.reading.formats import DOCUMENTS as DOCUMENTS
 from textcat.reading.formats import FORMATS as FORMATS
 from textcat.reading.formats import NEWS as NEWS
 from textcat.reading.formats import REFERENCES as REFERENCES

@@ -18,7 +18,6 @@ from textcat.corpus.documents import shortened_text
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.keys import Keys
-from textcat.serving.http.limits import Limits
 from textcat.serving.http.log import Log
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import problems, router
@@ -414,15 +413,14 @@ def serve(
     open_browser: bool = True,
     path: str = "",
     keys: Keys | None = None,
-    limits: Limits | None = None,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
     """Serve a session until a signal ends the server; return the signal's number.
 
-    `queues`, `keys` and `limits` are passed to `Teaching`; port 0 means any free port. `on_start` is called with the
+    `queues` and `keys` are passed to `Teaching`; port 0 means any free port. `on_start` is called with the
     address of the page. If `open_browser`, the browser opens this address with `path`, such as ``#view=topics``,
     appended.
     """
     log = Log(requests=False)
-    service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=log)
+    service = Teaching(session, queues=queues, hosts=(host,), keys=keys, log=log)
     return serve_people(service, host, port, open_browser=open_browser, path=path, on_start=on_start)
