@@ -1,6 +1,8 @@
 """The limits of requests: on their size, on the time they take, and on their number per client.
 
-`front.py` refuses bodies that are too large.
+`front.py` refuses bodies that are too large. Limits that are no options stand where they hold: of a request's head in
+`protocol.py`, of the values in a body in `routes.py`, of tags in `textcat/serving/work.py`, and of texts to explain in
+`textcat/serving/tagging.py`.
 """
 
 import mmap
