@@ -65,10 +65,8 @@ BENCHMARKS = {
     "few-labels-messages": Benchmark("Few labels: words with many endings", BY_SIZE, few_labels_hard.messages),
     "names-alone": Benchmark("Names alone", BY_SIZE, names_alone.measure),
     "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
-    "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),
     "tag-archive": Benchmark("How fast tagging an archive is", "default", archive.speed),
     "tag-memory": Benchmark("Memory of tagging an archive", "default", archive.memory),
-    "tag-resume": Benchmark("Resuming after a kill", "default", archive.resuming),
     "serving": Benchmark("The server", "default", serving.measure),
     "serving-shadow": Benchmark(
         "The server with a shadow, at half of its load", "default; shadow: paum", serving.shadow

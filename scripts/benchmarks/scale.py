@@ -1,4 +1,4 @@
-"""Training on as many generated documents as asked: time and memory, and epochs.
+"""Training on as many generated documents as asked: time and memory.
 
 Rows are tf-idf of the articles of scripts/make_archive.py; each training is a process of its own.
 """
@@ -20,7 +20,6 @@ TOPICS, EPOCHS, TESTED = 103, 50, 20_480
 DOCUMENTS, QUICK = 800_000, 4_000
 # In the middle of ten groups of topics, from the most frequent to the rarest.
 SAMPLE = [int((k + 0.5) * TOPICS / 10) for k in range(10)]
-LISTED_EPOCHS = (5, 50, 1000)
 OURS = "textcat, rows in memory"
 Facts = Mapping[str, Any]
 
@@ -70,24 +69,6 @@ def learners(work: Work) -> list[Row]:
                 "peak memory, MB": f"{facts['peak_bytes'] / 1e6:.0f}",
                 "apart from files, MB": f"{facts['anonymous_bytes'] / 1e6:.0f}",
                 "MAP": _mean(precisions),
-            }
-        )
-    return rows
-
-
-def epochs(work: Work) -> list[Row]:
-    """Train on an eighth of the documents for more and more epochs."""
-    n, test, rows = work.documents(DOCUMENTS, QUICK), _test(work), []
-    for most in LISTED_EPOCHS:
-        facts = _train(work, n, "--rows", n // 8, "--max-epochs", most, *test)
-        rows.append(
-            {
-                "epochs, at most": most,
-                "seconds": f"{facts['seconds']:.2f}",
-                "epochs, on average": f"{facts['epochs'] / TOPICS:.1f}",
-                "topics converged": facts["converged"],
-                "support documents": f"{facts['support']:.0f}",
-                "MAP, all topics": _mean(facts["precisions"]),
             }
         )
     return rows

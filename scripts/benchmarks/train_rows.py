@@ -1,6 +1,6 @@
 """Train on a store of rows in a process of its own, and print what it took as JSON.
 
-train_rows.py STORE TOPICS.npz [--by textcat|linearsvc] [--from memory|disk] [--rows N] [--jobs N] [--max-epochs N]
+train_rows.py STORE TOPICS.npz [--by textcat|linearsvc] [--from memory|disk] [--jobs N] [--max-epochs N]
               [--topics N,N,...] [--test STORE TOPICS.npz] [--dual]
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
     asked = _options()
     warnings.simplefilter("ignore", ConvergenceWarning)
     X = _rows(asked)
-    Y = sparse.load_npz(asked.labels).tocsc()[: X.shape[0]]
+    Y = sparse.load_npz(asked.labels).tocsc()
     if asked.topics:
         Y = Y[:, asked.topics]
     learner: Any = _textcat(asked) if asked.by == "textcat" else _linear_svc(asked)
@@ -49,7 +49,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("labels", type=Path)
     parser.add_argument("--by", choices=["textcat", "linearsvc"], default="textcat")
     parser.add_argument("--from", dest="where", choices=["memory", "disk"], default="memory")
-    parser.add_argument("--rows", type=int, help="train on the first ones only")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--max-epochs", type=int, default=1000)
     parser.add_argument("--topics", type=lambda text: [int(k) for k in text.split(",")])
@@ -60,13 +59,12 @@ def _options() -> argparse.Namespace:
 
 def _rows(asked: argparse.Namespace) -> Rows:
     stored = textcat.open_rows(asked.store, verify=False)
-    return stored if asked.where == "disk" else _in_memory(stored, asked.rows, asked.by)
+    return stored if asked.where == "disk" else _in_memory(stored, asked.by)
 
 
-def _in_memory(stored: StoredRows, n: int | None, by: str) -> sparse.csr_matrix:
+def _in_memory(stored: StoredRows, by: str) -> sparse.csr_matrix:
     """Read rows into memory, in the number type that the learner works in, some at a time."""
-    n_rows = len(stored) if n is None else n
-    indptr = np.array(stored.indptr[: n_rows + 1], np.int32)
+    indptr = np.array(stored.indptr, np.int32)
     data = np.empty(indptr[-1], np.float32 if by == "textcat" else np.float64)
     indices = np.empty(indptr[-1], np.int32)
     with open(stored.folder / "data.npy", "rb") as of_data, open(stored.folder / "indices.npy", "rb") as of_indices:
@@ -75,7 +73,7 @@ def _in_memory(stored: StoredRows, n: int | None, by: str) -> sparse.csr_matrix:
             for start in range(0, len(array), 1 << 20):
                 part = array[start : start + (1 << 20)]
                 part[:] = np.frombuffer(file.read(len(part) * kind.itemsize), kind)
-    return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, stored.shape[1]))
+    return sparse.csr_matrix((data, indices, indptr), shape=stored.shape)
 
 
 def _textcat(asked: argparse.Namespace) -> Any:
@@ -150,7 +148,7 @@ def _told(learner: Any, X: Rows) -> dict[str, Any]:
 def _precisions(learner: Any, asked: argparse.Namespace) -> list[float]:
     """Return the average precision of each topic on other rows; None where no row has it."""
     store, labels = asked.test
-    X, Y = _in_memory(textcat.open_rows(store, verify=False), None, asked.by), sparse.load_npz(labels).tocsc()
+    X, Y = _in_memory(textcat.open_rows(store, verify=False), asked.by), sparse.load_npz(labels).tocsc()
     if asked.topics:
         Y = Y[:, asked.topics]
     precisions = average_precisions(Y, np.asarray(learner.decision_function(X)))
