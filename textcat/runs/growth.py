@@ -30,7 +30,7 @@ class Growth(NamedTuple):
         return any(self)
 
 
-class Work(NamedTuple):
+class NextPass(NamedTuple):
     """What a run must read next: its files, changes since the last time, and when to look again."""
 
     growth: Growth
@@ -97,7 +97,7 @@ def find_growth(
     run: RunFiles,
     settings: InputSettings,
     again: Set[str] = frozenset(),
-) -> Work:
+) -> NextPass:
     """Return the files that a run must read next; `listed` has the present files by name.
 
     The last generation (pass over the inputs) must have ended, or be unable to continue (see `can_continue`). The files
@@ -147,7 +147,7 @@ def _compare(
     settings: InputSettings,
     waiting: Set[str],
     outdated: Set[str],
-) -> Work:
+) -> NextPass:
     """Return how files have changed since they were last read, and what to read; `listed` has the files by name.
 
     Files named in `waiting` or `outdated` are read again even if they have not changed.
@@ -197,7 +197,7 @@ def _compare(
     unread = sorted(name for name in unread if known[name].reading in run.again)
     to_read = {*new, *changed, *again}
     read = (file._replace(was=was_of.get(name, "")) for name, file in listed.items() if name in to_read)
-    return Work(growth, [*read, *kept], growth.gone, sorted(unblocked.union(are_reported)), unread)
+    return NextPass(growth, [*read, *kept], growth.gone, sorted(unblocked.union(are_reported)), unread)
 
 
 def _names_due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:

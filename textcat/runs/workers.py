@@ -33,7 +33,7 @@ PATIENCE = 5  # seconds to wait until an executor's thread notices that its work
 _LOSSES = 3  # number of consecutive losses of workers after which the run ends and names the batch
 _PER_JOB = 3  # batches in progress for each job: one is read, one is processed, one is written
 
-Work = Callable[[Batch], Any]
+Task = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
@@ -48,7 +48,7 @@ class WorkerPool(NamedTuple):
 
 
 def ordered_map(
-    function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str
+    function: Task, batches: Iterable[Batch], workers: WorkerPool, start_over: str
 ) -> Generator[tuple[Batch, Any]]:
     """Call a function on batches of records, which a thread reads ahead; yield each batch with its result, in order.
 
@@ -123,7 +123,7 @@ def _is_script() -> bool:
 class _Tasks:
     """Hold the batches that have been read but not yielded, in order, and submit them to workers."""
 
-    def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
+    def __init__(self, function: Task, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
         self.batches: deque[Batch] = deque()
         self._futures: deque[Future[Any]] = deque()
         self._function, self._workers, self._wake, self._start_over = function, workers, wake, start_over
