@@ -46,7 +46,7 @@ def visit(served_by, new_page):
         page.wait_for_selector("#who[open]")
         page.keyboard.type(person)
         page.keyboard.press("Enter")
-        page.wait_for_selector("#document-title:not(:empty)")
+        page.wait_for_selector("#document-title:not(:empty)", state="attached")  # unseen where a document has none
         return page
 
     yield open_
