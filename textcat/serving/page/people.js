@@ -1,6 +1,6 @@
-// Shared code of the pages on which people judge documents: the browser's storage, and a document with marked words.
+// Shared code of the pages on which people judge documents.
 
-import { $, bdi, node, pieces, signed } from "./common.js";
+import { $, Problem, bdi, button, count, keyForm, message, node, on, pieces, signed } from "./common.js";
 
 const LONG = 200_000; // longer texts, in characters, are not marked: browsers are too slow
 const PLAIN = ["body", "text"]; // zones whose names are not shown
@@ -12,6 +12,49 @@ export function kept(name, value) {
   } catch {
     return value ?? null; // the browser has no storage
   }
+}
+
+// Show an error with its remedy.
+export function showError(error, start, again = null) {
+  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  if (error.status === 401) parts.push(keyForm(start));
+  else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
+  else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
+  if (!(error instanceof Problem)) console.error(error);
+  message($("error"), true, ...parts);
+}
+
+export const instead = (action) => (event) => { event.preventDefault(); action(); };
+export const focusDocument = () => $("document").focus({ preventScroll: true });
+export const showDocument = () => { scrollTo(0, 0); focusDocument(); };
+
+export function drawPerson({ person, about }) {
+  $("person").replaceChildren(...(person ? [bdi(person)] : ["No name"]));
+  $("person").setAttribute("aria-label", `You are ${person || "without a name"}: change it`);
+  $("person").disabled = Boolean(about.person);
+}
+
+// Handle the dialogs of name and keys, and the note; return what asks for the name.
+export function handleDialogs(state, renamed) {
+  const askName = () => { $("name").value = state.person ?? ""; $("who").showModal(); $("name").select(); };
+  const nameIs = (name) => {
+    Object.assign(state, { person: name, now: null });
+    kept("person", name);
+    $("who").close();
+    renamed();
+  };
+  state.person = kept("person");
+  state.keys = $("use-keys").checked = kept("keys") !== "off";
+  on("person", "click", askName);
+  on("who-form", "submit", instead(() => nameIs($("name").value.trim())));
+  on("who", "close", () => { if (state.person === null) nameIs(""); });
+  on("nameless", "click", () => nameIs(""));
+  on("keys", "click", () => $("help").showModal());
+  on("help-close", "click", () => $("help").close());
+  on("use-keys", "change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
+  on("note", "keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); focusDocument(); } });
+  on("skip", "click", instead(() => $("main").focus()));
+  return askName;
 }
 
 // Return a document's title, or the beginning of its text.

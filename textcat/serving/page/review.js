@@ -1,15 +1,15 @@
 // The page of `textcat review`: a document, its tags, and what a person says of each. Data of the server is only put
 // into text nodes. The address holds the view: #view=review or #view=audit.
 
-import { $, Problem, ask, bdi, button, count, counted, keyForm, message, node, on, percent, table } from "./common.js";
-import { drawTexts, heading, kept } from "./people.js";
+import { $, Problem, ask, bdi, button, count, counted, message, node, on, percent, table } from "./common.js";
+import { drawPerson, drawTexts, focusDocument, handleDialogs, heading, instead, showDocument, showError } from "./people.js";
 import { record } from "./screening.js";
 
 const VIEWS = ["review", "audit"];
 const TERMS = 60;      // terms that are marked in the text
 const WAIT = 200;      // milliseconds after which a search for topics begins
 
-const state = { about: null, view: null, now: null, answered: 0, told: new Map(), chosen: null, reasons: new Map(), person: null, keys: true, busy: false };
+const state = { about: null, view: null, now: null, answered: 0, told: new Map(), chosen: null, reasons: new Map(), busy: false };
 
 // ---------------------------------------------------------------- the server, and messages
 
@@ -25,12 +25,7 @@ const getBeside = (path, values) => sent(`/${path}?${new URLSearchParams(values)
 const say = (words) => { $("said").textContent = words; };
 
 function wrong(error) {
-  if (error.name === "AbortError") return;
-  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message)];
-  if (error.status === 401) parts.push(keyForm(start));
-  else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
-  if (!(error instanceof Problem)) console.error(error);
-  message($("error"), true, ...parts);
+  if (error.name !== "AbortError") showError(error, start);
 }
 
 const tried = (action) => async (...given) => {
@@ -56,7 +51,7 @@ const show = tried(async () => {
     else $(`to-${each}`).removeAttribute("aria-current");
   }
   document.title = `${view === "audit" ? "Audit" : "Review"} · textcat`;
-  drawHead();
+  drawPerson(state);
   if (before && before !== view) {
     scrollTo(0, 0);
     $(`${view}-heading`).focus({ preventScroll: true });
@@ -66,21 +61,13 @@ const show = tried(async () => {
   else take(await get("next", { person: state.person ?? "" }));
 });
 
-function drawHead() {
-  $("person").replaceChildren(...(state.person ? [bdi(state.person)] : ["No name"]));
-  $("person").setAttribute("aria-label", `You are ${state.person || "without a name"}: change it`);
-  $("person").disabled = Boolean(state.about.person);
-}
-
 // ---------------------------------------------------------------- a document
 
 function take({ document: found, answered }) {
   Object.assign(state, { now: found, answered, told: new Map(), reasons: new Map(), chosen: found?.tags.find((tag) => tag.is_asked)?.topic ?? null });
   $("note").value = $("missing").value = "";
   draw();
-  if (!found) return;
-  scrollTo(0, 0);
-  $("document").focus({ preventScroll: true });
+  if (found) showDocument();
 }
 
 const nameOf = ({ topic, name }) => name ?? topic;
@@ -269,22 +256,14 @@ function figures(caption, kind, rows, name) {
 
 // ---------------------------------------------------------------- who, and keys
 
-function nameIs(name) {
-  state.person = name;
-  kept("person", name);
-  $("who").close();
-  state.now = null;
-  drawHead();
-  show();
-}
-
+const askName = handleDialogs(state, show);
 const ACTIONS = { y: () => judge(true), n: () => judge(false), j: () => step(1), k: () => step(-1), s: () => save({}), r: rejectRest, u: undo, a: () => $("missing").focus(), c: () => $("note").focus(), enter: saveTold, "?": () => $("help").showModal() };
 const ANYWHERE = ["u", "?"];
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat || document.querySelector("dialog[open]")) return;
   const typing = event.target.closest?.("input, textarea, select");
-  if (event.key === "Escape" && typing) return $("document").focus({ preventScroll: true });
+  if (event.key === "Escape" && typing) return focusDocument();
   const key = event.key.toLowerCase(); // also with caps lock on
   const action = ACTIONS[key];
   if (!action || typing || !state.keys || (key === "enter" && event.target.closest?.("button, a, summary"))) return undefined;
@@ -298,26 +277,14 @@ on("rest", "click", rejectRest);
 on("skip-it", "click", () => save({}));
 on("undo", "click", undo);
 on("missing", "input", searchTopics);
-on("missing-form", "submit", (event) => { event.preventDefault(); add(); });
-on("note", "keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
-on("person", "click", () => { $("name").value = state.person ?? ""; $("who").showModal(); $("name").select(); });
-on("who-form", "submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
-on("who", "close", () => { if (state.person === null) nameIs(""); });
-on("nameless", "click", () => nameIs(""));
-on("keys", "click", () => $("help").showModal());
-on("help-close", "click", () => $("help").close());
-on("use-keys", "change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
-on("skip", "click", (event) => { event.preventDefault(); $("main").focus(); });
+on("missing-form", "submit", instead(add));
 addEventListener("popstate", show);
 addEventListener("hashchange", show);
 
 const start = tried(async () => {
-  state.keys = kept("keys") !== "off";
-  $("use-keys").checked = state.keys;
-  state.person = kept("person");
   state.about = await call("");
   if (state.about.person) state.person = state.about.person;
-  if (state.person === null) $("who").showModal(); // ask for the name before the first document
+  if (state.person === null) askName(); // ask for the name before the first document
   else await show();
 });
 start();

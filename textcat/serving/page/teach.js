@@ -1,9 +1,9 @@
 // The teaching page: a document, an answer, the next document. Data of the server is only put into text nodes.
 // The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
-import { $, Problem, ask, bdi, button, clamp, count, counted, keyForm, label, message, node, on, percent, signed, stored, swings, table } from "./common.js";
+import { $, Problem, ask, bdi, button, clamp, count, counted, label, message, node, on, percent, signed, stored, swings, table } from "./common.js";
 import { groupEntries } from "./duplicates.js";
-import { drawTexts, heading, kept } from "./people.js";
+import { drawPerson, drawTexts, focusDocument, handleDialogs, heading, instead, kept, showDocument, showError } from "./people.js";
 import { countsTable, criteria, exclusions, record } from "./screening.js";
 
 const VIEWS = ["judge", "search", "judged", "duplicates", "people", "topics"];
@@ -16,7 +16,7 @@ const WORDS = { yes: "yes", no: "no", skip: "skipped" };
 
 const state = {
   about: null, topic: null, view: null, now: null, busy: false, evidence: null, progress: null,
-  target: 0.95, stopped: new Set(), person: null, keys: true, list: null, entries: [], passed: new Set(), examples: new Map(),
+  target: 0.95, stopped: new Set(), list: null, entries: [], passed: new Set(), examples: new Map(),
 };
 
 // ---------------------------------------------------------------- the server, and messages
@@ -33,13 +33,8 @@ const say = (words) => { $("said").textContent = words; };
 
 function wrong(error, again = null) {
   if (error.name === "AbortError") return;
-  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   state.lost = error instanceof Problem && !error.status;
-  if (error.status === 401) parts.push(keyForm(start));
-  else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
-  else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
-  if (!(error instanceof Problem)) console.error(error);
-  message($("error"), true, ...parts);
+  showError(error, start, again);
 }
 
 const tried = (action) => async (...given) => {
@@ -109,9 +104,7 @@ function drawHead() {
   $("pick-topic").hidden = !state.about.topics.length;
   $("topic").replaceChildren(...state.about.topics.map(({ topic }) => node("option", { value: topic, selected: topic === state.topic }, topic)));
   $("topic").value = state.topic ?? "";
-  $("person").replaceChildren(...(state.person ? [bdi(state.person)] : ["No name"]));
-  $("person").setAttribute("aria-label", `You are ${state.person || "without a name"}: change it`);
-  $("person").disabled = Boolean(state.about.person);
+  drawPerson(state);
 }
 
 async function refresh() {
@@ -160,9 +153,7 @@ async function moveTo(found, focus) {
   Object.assign(state, { topic: found.question.topic, progress: null, evidence: null, now: asked(found) });
   $("note").value = "";
   await go({ view: "judge" }, true);
-  if (!focus) return;
-  scrollTo(0, 0);
-  $("document").focus({ preventScroll: true });
+  if (focus) showDocument();
 }
 
 function asked({ question, counts }) {
@@ -187,10 +178,7 @@ function draw(question, focus = true) {
   drawText();
   drawEarlier(question.judgements);
   drawAlso(question.answers ?? {});
-  if (focus) {
-    scrollTo(0, 0);
-    $("document").focus({ preventScroll: true });
-  }
+  if (focus) showDocument();
   explain();
   return null;
 }
@@ -335,7 +323,7 @@ async function undo() {
     state.now = asked(found);
     await refresh();
     await show();
-    $("document").focus({ preventScroll: true });
+    focusDocument();
     say(`Taken back: ${title}.`);
     return null;
   });
@@ -648,21 +636,7 @@ const begin = tried(async () => {
 
 // ---------------------------------------------------------------- who, and keys
 
-function askName() {
-  $("name").value = state.person ?? "";
-  $("who").showModal();
-  $("name").select();
-}
-
-function nameIs(name) {
-  state.person = name;
-  kept("person", name);
-  $("who").close();
-  state.now = null;
-  drawHead();
-  show();
-}
-
+const askName = handleDialogs(state, show);
 const ACTIONS = {
   y: () => answer("yes"), n: () => answer("no"), s: () => answer("skip"), u: undo,
   c: () => $("note").focus(), "/": () => go({ view: "search" }), "?": () => $("help").showModal(),
@@ -675,7 +649,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     if (typing) event.target.blur();
     if (state.view === "search" || (state.view === "judge" && route().at !== null)) go({ view: "judge" });
-    else if (typing && state.view === "judge") $("document").focus({ preventScroll: true });
+    else if (typing && state.view === "judge") focusDocument();
     return;
   }
   const key = event.key.toLowerCase(); // also with caps lock on
@@ -690,31 +664,19 @@ on("yes", "click", () => answer("yes"));
 on("no", "click", () => answer("no"));
 on("skip-it", "click", () => answer("skip"));
 on("undo", "click", undo);
-on("note", "keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
-on("add-word", "submit", (event) => { event.preventDefault(); addWord(true); });
+on("add-word", "submit", instead(() => addWord(true)));
 on("word-against", "click", () => addWord(false));
-on("search-form", "submit", (event) => { event.preventDefault(); go({ view: "search", q: $("query").value }); });
+on("search-form", "submit", instead(() => go({ view: "search", q: $("query").value })));
 for (const id of ["of-answer", "of-person"]) on(id, "change", () => go({ view: "judged", answer: $("of-answer").value, by: $("of-person").value }, true));
 on("all", "change", () => { state.now = null; show(); });
 on("topic", "change", () => { $("all").checked = false; go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }); });
-on("new-topic", "submit", (event) => { event.preventDefault(); begin(); });
+on("new-topic", "submit", instead(begin));
 on("find-example", "click", findExample);
 on("new-example", "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
-on("person", "click", askName);
-on("who-form", "submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
-on("who", "close", () => { if (state.person === null) nameIs(""); });
-on("nameless", "click", () => nameIs(""));
-on("keys", "click", () => $("help").showModal());
-on("help-close", "click", () => $("help").close());
-on("use-keys", "change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
-on("skip", "click", (event) => { event.preventDefault(); $("main").focus(); });
 addEventListener("popstate", show);
 
 const start = tried(async () => {
-  state.keys = kept("keys") !== "off";
-  $("use-keys").checked = state.keys;
   state.target = [0.8, 0.9, 0.95, 0.99].includes(Number(kept("target"))) ? Number(kept("target")) : 0.95;
-  state.person = kept("person");
   await refresh();
   if (state.person === null) askName(); // ask for the name before the first question
   else await show();
