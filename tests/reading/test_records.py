@@ -13,6 +13,8 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, read_documents
+from textcat.reading.faults import UnreadableError
+from textcat.reading.records import RecordSpan
 
 # Columns and fields
 
@@ -174,3 +176,18 @@ def test_dates_among_the_further_fields_are_texts(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     (record,) = read(tmp_path / "a.parquet", fields=("*",))
     assert record.fields == {"day": "1987-10-19", "rate": None}
+
+
+@every(
+    "data, offset, remedy",
+    [
+        ("Weizen, Ernte".encode("utf-16-le"), 0, "name its encoding with --encoding utf-16-le"),
+        ("Weizen, Ernte".encode("utf-16-le")[1:], 21, "name its encoding with --encoding utf-16-le"),
+        ("Weizen, Ernte".encode("utf-16-be"), 0, "name its encoding with --encoding utf-16-be"),
+        (b"Wei\0zen, Ernte", 0, "leave it out or convert it"),
+        (b"\0\1\2\3\0\4\5\6\7", 0, "leave it out or convert it"),
+    ],
+)
+def test_utf_16_without_a_mark_is_named_where_its_nuls_are_refused(data, offset, remedy):
+    with pytest.raises(UnreadableError, match=f"has a NUL byte .*: {remedy}"):
+        RecordSpan(1, offset, data).text(InputSettings())

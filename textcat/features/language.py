@@ -224,7 +224,8 @@ def blank(lang: str) -> SpacyLanguage:
         language = get_lang_class(lang)
     except ImportError as error:
         raise UnknownLanguageError(
-            f"spaCy has no language {lang!r}: give a code of https://spacy.io/usage/models#languages, such as 'en'."
+            f"spaCy has no language {lang!r}: give a code of https://spacy.io/usage/models#languages, such as 'en', or "
+            "'xx', the rules for all languages."
         ) from error
     try:
         return language()

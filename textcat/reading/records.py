@@ -210,10 +210,18 @@ class RecordSpan(NamedTuple):
         text = self.decoded(encoding)
         if "\0" in text:
             first_nul = self.offset + max(self.data.find(b"\0"), 0)
-            raise UnreadableError(
-                f"has a NUL byte (byte {first_nul}), so it is not text in {encoding}: leave it out or convert it"
-            )
+            form = self._likely_form()
+            remedy = f"name its encoding with --encoding {form}" if form else "leave it out or convert it"
+            raise UnreadableError(f"has a NUL byte (byte {first_nul}), so it is not text in {encoding}: {remedy}")
         return text
+
+    def _likely_form(self) -> str:
+        """Return the form of UTF-16 in which most of the characters are ASCII; "" if there is none."""
+        nul_at = [self.data[(start + self.offset) % 2 :: 2].count(0) for start in (0, 1)]
+        most = max(nul_at)
+        if 4 * most < len(self.data):
+            return ""
+        return "utf-16-le" if most == nul_at[1] else "utf-16-be"
 
 
 _Parser: TypeAlias = Callable[[RecordSpan], Record]
