@@ -175,6 +175,18 @@ def test_topics_that_are_labels_are_found_by_the_preferred_name(tmp_path):
     assert open_corpus(news, vocabulary=names).names == {"tin": ("tin", "stannum")}
 
 
+def test_topics_that_look_like_a_name_or_an_id_are_found_unless_several_look_so():
+    names = {
+        "u:1": ("\u00c9conomie", "finance"),
+        "u:\u00e9": ("Marine",),
+        "u:3": ("Fi\u00e8vre",),
+        "u:4": ("Fie\u0300vre",),
+    }
+    topics = ["E\u0301conomie", "Economie", "u:e\u0301", "Marine\u200e", "Fi\u00e8vre\u00ad", "Fie\u0300vre"]
+    found = Vocabulary(names).of(topics)
+    assert found == {topics[0]: names["u:1"], topics[2]: ("Marine",), topics[3]: ("Marine",), topics[5]: names["u:4"]}
+
+
 def test_a_vocabulary_of_other_topics_is_refused(tmp_path):
     news, names = written(tmp_path, "news.jsonl", NEWS), written(tmp_path, "v.tsv", "http://e.org/1\ttin\n")
     message = r"v\.tsv has none of the corpus' topics: they are such as 'p1', its own such as 'http://e\.org/1'\. Give"

@@ -4,7 +4,7 @@ import csv
 import logging
 import os
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,6 +16,7 @@ from textcat.base.errors import TextcatError, install_hint, similar_files
 from textcat.corpus.descriptions import decoded_text
 from textcat.corpus.documents import Document
 from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
+from textcat.reading.labels import seen_name
 
 if TYPE_CHECKING:
     import rdflib
@@ -206,10 +207,20 @@ class Vocabulary:
         return {topic: topic for topic in topics if topic in concepts} | self._ids(topics)
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the id of each given topic that is known; topics are given by id or preferred name."""
+        """Return the id of each given topic that is known; topics are given by id or preferred name.
+
+        A name that only looks the same, such as one in another Unicode form, is known if no other looks so.
+        """
         of_label = {names[0]: id_ for id_, names in self.names.items()}
-        ids = ((topic, topic if topic in self.names else of_label.get(topic)) for topic in topics)
-        return {topic: id_ for topic, id_ in ids if id_ is not None}
+        ids = {topic: topic if topic in self.names else of_label.get(topic) for topic in topics}
+        if others := [topic for topic, id_ in ids.items() if id_ is None]:
+            of_looks: dict[str, list[str]] = defaultdict(list)
+            for id_, names in self.names.items():
+                for look in {seen_name(id_), seen_name(names[0])}:
+                    of_looks[look].append(id_)
+            alike = {topic: of_looks.get(seen_name(topic), ()) for topic in others}
+            ids |= {topic: found[0] for topic, found in alike.items() if len(found) == 1}
+        return {topic: id_ for topic, id_ in ids.items() if id_ is not None}
 
 
 def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, location: str) -> Vocabulary:
