@@ -10,6 +10,7 @@ from same_documents import write
 from textcat import Corpus
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import corpus_of, open_corpus
+from textcat.corpus.descriptions import read_descriptions
 from textcat.reading import InputSettings
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
@@ -294,6 +295,40 @@ def test_records_that_have_only_descriptions_of_topics_need_no_field_of_topics()
     corpus = Corpus.from_records([{"text": "a"}], topic_rule="described", descriptions={"corn": "of maize"})
     assert corpus.topics == ("corn",)
     assert Corpus.from_records([{"text": "a"}], topics="").topics == ()
+
+
+@every(
+    "written",
+    [
+        "E\u0301conomie",
+        "\u00c9conomie\u200e",
+        "\ufeff\u00c9cono\xadmie",
+        "\u200b E\u0301conomie\u200b ",
+        "\u2068\u00c9conomie\u2069",
+    ],
+)
+def test_names_that_look_the_same_are_one_topic_through_every_door(written, tmp_path):
+    topic = "\u00c9conomie"
+    assert labels_in([written, topic, "tin"], "topics").topics == (topic, "tin")
+    assert labels_in(f"{written};{topic}", "topics", ";").topics == (topic,)
+    assert labels_in({written: 1.0, "tin": 0}, "cats") == ((topic,), (topic, "tin"))
+    folder = tmp_path / ascii(written).strip("'").replace("\\", "") / written
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("Or")
+    (folder.parent / "tin").mkdir()
+    (folder.parent / "tin" / "b.txt").write_text("Tin")
+    assert open_corpus(folder.parent).topics == ("tin", topic)
+    assert read_descriptions("topics.json", json.dumps({written: "Or"}).encode()) == {topic: "Or"}
+
+
+def test_a_name_of_which_nothing_is_seen_is_none():
+    for value in ("\u200b", ["\ufeff", " \xad"], {"\u200e": 1.0}):
+        assert labels_in(value, "cats").topics == ()
+
+
+def test_joiners_and_other_letters_stay_in_names():
+    for name in ("می\u200cشود", "श\u200dक", "½", "CO²", "Ａ", "ﬁ", "❤\ufe0f"):
+        assert labels_in(name, "topics").topics == (name,)
 
 
 def test_labels_of_folders_lose_their_white_space(tmp_path):

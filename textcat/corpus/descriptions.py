@@ -9,6 +9,7 @@ from typing import Any
 
 from textcat.base.errors import TextcatError
 from textcat.base.settings import parse_toml
+from textcat.reading.labels import label_name
 
 #: The names of such files in corpora without a card.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")
@@ -129,6 +130,7 @@ def _from_reuters(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
 def _unique(location: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     descriptions: dict[str, Any] = {}
     for name, text in pairs:
+        name = label_name(name)
         if name in descriptions:
             raise TextcatError(f"{location} describes {name!r} twice: remove one of the two.")
         descriptions[name] = text

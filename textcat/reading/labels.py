@@ -32,6 +32,7 @@ _NAN = re.compile(r"\bnan\b")
 _NO_NAMES = "they must be a list of names, or one name"
 _VECTOR = re.compile(r"[01](?:[ ,;\t][01]){2,}")
 _NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
+_UNSEEN = re.compile("[\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # in names of any script
 _WHOLE_FLOAT = re.compile(r"-?\d+\.0")
 #: Words, in lower case, for whether a document has a topic.
 YES, NO = frozenset({"1", "true", "yes", "y", "t"}), frozenset({"0", "-1", "false", "no", "n", "f"})
@@ -49,8 +50,14 @@ _NO_LABELS = Labels()
 
 
 def label_name(name: str) -> str:
-    """Return the name of a topic without white space around it, with single spaces inside, and no lone surrogates."""
-    return intern(" ".join(join_surrogates(name).split()))
+    """Return the name of a topic in one form, whatever its code points, which looks the same.
+
+    The form has no white space around the name, single spaces inside, no lone surrogates, Unicode's normal form C, and
+    no characters that are not seen: soft hyphens, zero-width spaces, marks of direction and of byte order.
+    """
+    if not name.isascii():
+        name = _UNSEEN.sub("", unicodedata.normalize("NFC", join_surrogates(name)))
+    return intern(" ".join(name.split()))
 
 
 def seen_name(name: str) -> str:
@@ -104,7 +111,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
         if _VECTOR.fullmatch(text):
             value = text.split(text[1])
         elif text[0] not in _CLOSED_BY and text[-1] != ")":
-            return Labels((label_name(text),))
+            return Labels(unique_names([text]))
         else:
             value = _listed(text, field)
             return Labels(unique_names([value])) if isinstance(value, str) else labels_in(value, field)
@@ -163,7 +170,7 @@ def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
     if type(value.get("uri", value.get("label"))) is str:
         return Labels(unique_names([_name(value, field, value)]))
     scores = {label_name(str(name)): _as_flag(score) for name, score in value.items() if score is not None}
-    scores = {name: score for name, score in scores.items() if score != ""}
+    scores = {name: score for name, score in scores.items() if name and score != ""}
     for score in scores.values():
         if not (isinstance(score, Real) and 0 <= float(score) <= 1):
             raise _fault(value, field, "for each topic, there must be a score between 0 and 1")
