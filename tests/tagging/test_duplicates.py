@@ -341,6 +341,19 @@ def test_a_run_goes_on_after_a_file_was_renamed(archive, tmp_path, tag):
     assert groups_of(tmp_path / "tags")["c38"] == groups_of(tmp_path / "tags")["b38"] == group(archive, "a9")
 
 
+def test_a_renamed_file_that_another_model_reads_again_keeps_its_groups(archive, tmp_path, tag, other_model):
+    write(archive / "3.jsonl", ["Wheat rose."], "c")
+    run(archive, tmp_path / "out.jsonl")
+    tag([archive])
+    (archive / "3.jsonl").unlink()  # its rows stay, so that tags are added to a copy of the folder
+    (archive / "2.jsonl").rename(archive / "4.jsonl")
+    run(archive, tmp_path / "out.jsonl")
+    tag([archive])
+    with pytest.raises(TextcatError, match=r"former name .*2\.jsonl.*--restart"):
+        textcat.tag_archive(other_model, [archive], model_changes="all", **tag.keywords)
+    assert groups_of(tmp_path / "tags")["b38"] == group(archive, "a9")
+
+
 def test_a_run_ends_if_a_tagged_document_gets_another_group(archive, tmp_path, tag):
     groups = tmp_path / "out.jsonl"
     run(archive, groups)
@@ -348,7 +361,7 @@ def test_a_run_ends_if_a_tagged_document_gets_another_group(archive, tmp_path, t
     line = lines_of(groups)[0] | {"position": 3}
     groups.write_text(groups.read_text() + json.dumps(line) + "\n")
     for _ in range(2):
-        with pytest.raises(TextcatError, match=r"--duplicates.*--restart"):
+        with pytest.raises(TextcatError, match=r"--duplicates n_bytes \d+, sha256 .*--restart"):
             tag([archive])
 
 

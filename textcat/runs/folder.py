@@ -251,6 +251,7 @@ def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str)
 
 def in_words(name: str, value: Any) -> str:
     """Return a setting as text for messages: "NAME VALUE"; "NAME" if it is True; "no NAME" if it is not set."""
+    value = [f"{key} {entry}" for key, entry in value.items()] if isinstance(value, dict) else value
     value = ", ".join(value) if isinstance(value, list) else value
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 

@@ -19,7 +19,7 @@ from textcat.runs.growth import Growth, list_files
 from textcat.runs.inputs import READERS, check_output_apart, is_other, total_size
 from textcat.runs.parts import PART
 from textcat.runs.progress import RunState, ShowProgress
-from textcat.runs.records import Log, facts_of_run
+from textcat.runs.records import Log, facts_of_run, read_log
 from textcat.runs.replacing import (
     KEPT,
     drop_replacement,
@@ -206,13 +206,15 @@ def _tag(
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = former if former is not None and former.is_current() else None
     facts_before = {} if restart else facts_of_run(out) if former is None else former.facts
-    tagged: dict[str, KnownFile] = {}
-    if plan.job.groups is not None:
-        tagged = tagged_files(out) if facts_before else {}
-        check_grouped_files(plan.job.output.duplicates, plan.sources, tagged)
     # Scores of several models cannot be added up.
     plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
+    tagged: dict[str, KnownFile] = {}
+    if plan.job.groups is not None:
+        tagged = tagged_files(out) if facts_before else {}
+        is_read = _files_renewed(out, tagged, facts) if changes == "all" else ()
+        stays = {source: item for source, item in tagged.items() if source not in is_read}
+        check_grouped_files(plan.job.output.duplicates, plan.sources, stays)
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
@@ -296,6 +298,16 @@ def _that_may_change(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _in_words(names: Iterable[str], facts: Mapping[str, Any], rules: str) -> str:
     """Return settings that have changed as text, in which `rules` stands for the rules."""
     return " and ".join(rules if name == RULES else in_words(name, facts[name]) for name in names)
+
+
+def _files_renewed(out: Path, tagged: Mapping[str, KnownFile], facts: Mapping[str, Any]) -> set[str]:
+    """Return which of the `tagged` files, by their names in the output, are read again if all is tagged anew."""
+    log, changing = read_log(out, "begin again with --restart"), _that_may_change(facts)
+    return {
+        source
+        for source, item in tagged.items()
+        if log is not None and any(log.are_others(shard, changing) for shard in item.shards)
+    }
 
 
 def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, KnownFile], before: Any) -> bool:
