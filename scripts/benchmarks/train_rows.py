@@ -37,7 +37,7 @@ def main() -> None:
     watch = _Watch()
     started = time.perf_counter()
     learner.fit(X, Y)
-    facts = {"seconds": time.perf_counter() - started, **watch.facts(), **_told(learner, X)}
+    facts: dict[str, Any] = {"seconds": time.perf_counter() - started, **watch.facts()}
     if asked.test:
         facts["precisions"] = _precisions(learner, asked)
     print(json.dumps(facts))
@@ -103,10 +103,9 @@ def _linear_svc(asked: argparse.Namespace) -> Any:
 
 
 class _Watch:
-    """The processor time since it was made, and the most memory meanwhile; that of no file besides."""
+    """The most memory since it was made, and the most that is of no file."""
 
     def __init__(self) -> None:
-        self._cpu = time.process_time()
         self._anonymous = [_status("RssAnon")]
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -116,15 +115,11 @@ class _Watch:
         while not self._done.wait(0.05):
             self._anonymous.append(_status("RssAnon"))
 
-    def facts(self) -> dict[str, float]:
+    def facts(self) -> dict[str, int]:
         """Stop, and return them."""
         self._done.set()
         self._thread.join()
-        return {
-            "cpu": time.process_time() - self._cpu,
-            "peak_bytes": _status("VmHWM"),
-            "anonymous_bytes": max(self._anonymous),
-        }
+        return {"peak_bytes": _status("VmHWM"), "anonymous_bytes": max(self._anonymous)}
 
 
 def _status(name: str) -> int:
@@ -134,15 +129,6 @@ def _status(name: str) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
-
-
-def _told(learner: Any, X: Rows) -> dict[str, Any]:
-    """Return the size of the rows, and how far textcat's learner went."""
-    facts: dict[str, Any] = {"shape": X.shape, "entries": int(X.nnz)}
-    if isinstance(learner, textcat.PAUM):
-        facts |= {"epochs": int(learner.n_epochs_.sum()), "updates": int(learner.n_updates_.sum())}
-        facts |= {"converged": int(learner.converged_.sum()), "support": float(learner.n_support_.mean())}
-    return facts
 
 
 def _precisions(learner: Any, asked: argparse.Namespace) -> list[float]:
