@@ -63,7 +63,7 @@ def download_bar(
     name: str = "",
     total: int | None = None,
     *,
-    shows: Literal["items", "bytes", "text"] = "items",
+    shows: Literal["items", "bytes", "text"],
 ) -> Iterator[Bar]:
     """Yield a progress bar, which is drawn while the ``with`` block runs if `console` is a terminal.
 

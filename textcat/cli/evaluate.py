@@ -70,9 +70,7 @@ def show_evaluation(
     show(console, form, evaluation.as_dict(), where, *parts, rows=partial(plain_rows, evaluation))
 
 
-def evaluation_parts(
-    evaluation: "Evaluation", *, per_topic: bool = False, every_measure: bool = False
-) -> "Iterator[Part]":
+def evaluation_parts(evaluation: "Evaluation", *, per_topic: bool, every_measure: bool = False) -> "Iterator[Part]":
     """Yield the parts of an evaluation to print: tables of topics, of bands (groups of topics) and of confusions.
 
     `per_topic` adds a table of topics; `every_measure` shows all measures, not only the main ones.

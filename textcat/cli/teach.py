@@ -209,7 +209,7 @@ def _open_session(
     seed: int,
     overlap: float,
     jobs: int,
-    embeddings: bool = False,
+    embeddings: bool,
 ) -> "Iterator[Session]":
     """Open the session in a folder, or start a new session there; close it after the ``with`` block.
 

@@ -44,7 +44,7 @@ def cache_folders() -> list[Path]:
     return []
 
 
-def search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
+def search_folders(card: Card, corpus_dir: str | Path | None) -> list[Path]:
     """Return the folders to search for the corpus that a card describes, in the order of the search.
 
     These are `corpus_dir`, the folder in the variable ``TEXTCAT_CORPORA``, the card's folder, and the user's cache.
@@ -71,9 +71,7 @@ def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | No
     return next((path for path in paths if path.exists()), None)
 
 
-def obtain_corpus(
-    card: Card, corpus_dir: str | Path | None = None, *, download: bool = True, progress: "Bar | None" = None
-) -> Path:
+def obtain_corpus(card: Card, corpus_dir: str | Path | None, *, download: bool, progress: "Bar | None") -> Path:
     """Return the path of a corpus on disk; if it is in no searched folder, download it, unless `download` is False.
 
     `corpus_dir` is searched first. TextcatError is raised if the corpus is in no folder and is not downloaded.

@@ -65,7 +65,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
     return float(low), float(high)
 
 
-def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+def add_intervals(evaluation: Evaluation, *, n_resamples: int, seed: int = 0) -> Evaluation:
     """Return a copy of an evaluation with bootstrap intervals for the measures in its `sample.measures`, by band.
 
     Raise TextcatError if the evaluation has neither scores nor each document's measures: see `Evaluation.sample`.

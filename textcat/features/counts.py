@@ -110,7 +110,7 @@ class StoredCounts(NamedTuple):
         )
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
-    def same_as(self, other: StoredCounts, *, in_zones: bool = True) -> np.ndarray:
+    def same_as(self, other: StoredCounts, *, in_zones: bool) -> np.ndarray:
         """Return whether each document has the same counts as the one at its position in `other`: shape (n,), bool.
 
         With `in_zones` False, only the terms of a whole document are compared, without n-grams.

@@ -223,7 +223,7 @@ def _rivals(
             yield weights, float(a[other] * bias[other] + b[other] - a[column] * bias[column] - b[column])
 
 
-def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
+def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None) -> Without:
     """Return the smallest set W of words whose removal takes the tag: ``F(W) = w·x(W) - c·|x(W)| ≤ 0``.
 
     x(W) is the document's vector without the words, and `weights` is w. Return no words if the set has more than `most`

@@ -377,7 +377,7 @@ class _WordsOfNgrams(NamedTuple):
 
 
 def explanation_in_words(
-    explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any] = lambda word: False
+    explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any]
 ) -> Explanation:
     """Shorten an explanation that lists all terms to the n strongest words and n-grams of words.
 

@@ -69,9 +69,7 @@ def explain(
     ]
 
 
-def documents_to_explain(
-    tagger: Tagger, source: Any, text: str | Sequence[str] | None = None
-) -> Iterator[Document | Record]:
+def documents_to_explain(tagger: Tagger, source: Any, text: str | Sequence[str] | None) -> Iterator[Document | Record]:
     """Return an iterator over the documents of a corpus, table, iterable, name or path: see `explain`."""
     if isinstance(source, str | Path):
         settings = InputSettings(text_fields=named_columns(text))
@@ -95,9 +93,7 @@ def _named(document: Any, name: str) -> Document:
     return Document(getattr(document, "id", "") or name, document.zones, **about)
 
 
-def read_unlabelled(
-    name_or_path: str, settings: InputSettings, fields: tuple[str, ...] = ()
-) -> Iterator[Document | Record]:
+def read_unlabelled(name_or_path: str, settings: InputSettings, fields: tuple[str, ...]) -> Iterator[Document | Record]:
     """Yield documents of a corpus, given its name or card, or of files at a path or URL; labels are ignored.
 
     For a corpus, the test documents are read or, if it has none, the training documents; records of files keep the

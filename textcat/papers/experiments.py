@@ -123,7 +123,7 @@ def results_folder() -> Path:
 
 
 def run_experiment(
-    experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: "Stages"
+    experiment: Experiment, settings: Settings, folder: Path, *, restart: bool, stages: "Stages"
 ) -> Result:
     """Run the tasks of an experiment that have no valid result in the folder; return the results of all tasks.
 

@@ -263,7 +263,7 @@ def _with_last_for_test(
 def read_labelled(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
-    wanted: Wanted | None = None,
+    wanted: Wanted | None,
     opened: Opened | None = None,
     as_read: Callable[[Record], object] | None = None,
     subjects: dict[str, tuple[str, ...]] | None = None,

@@ -49,7 +49,7 @@ def mets_blocks(
     settings: InputSettings,
     neighbours: Neighbours | None,
     inside: str,
-    position: int = 1,
+    position: int,
 ) -> Iterator[Block]:
     """Yield blocks of the documents of a METS file, beginning with the document at a position, counted from 1.
 

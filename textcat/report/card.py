@@ -57,7 +57,7 @@ class CardFields:
 
 
 def measure_for_card(
-    tagger: Tagger, corpus: Corpus, *, bands: Any = None, resamples: int = 1000, stages: Stages | None = None
+    tagger: Tagger, corpus: Corpus, *, bands: Any = None, resamples: int, stages: Stages | None = None
 ) -> Evaluation:
     """Return a tagger's evaluation on a corpus' test documents, or else by cross-validation, with intervals.
 

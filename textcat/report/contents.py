@@ -57,7 +57,7 @@ class Measured(NamedTuple):
         return self.scored.given
 
 
-def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
+def report_contents(measured: Measured, advance: Callable[[int], None]) -> dict[str, Any]:
     """Return the data of a report as JSON values: measures of each topic, a curve per band, and confused topics.
 
     `advance` is called with 1 after each topic.

@@ -113,7 +113,7 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
         lock.release()
 
 
-def end_replacement(folder: Path, kept: int = KEPT) -> None:
+def end_replacement(folder: Path, kept: int) -> None:
     """Complete a replacement that a killed process left unfinished: put new output in place, or set the old aside.
 
     Of former outputs, `kept` - 1 are kept.
@@ -125,7 +125,7 @@ def end_replacement(folder: Path, kept: int = KEPT) -> None:
         _set_aside(new, folder, kept)
 
 
-def drop_replacement(folder: Path, kept: int = KEPT) -> None:
+def drop_replacement(folder: Path, kept: int) -> None:
     """Keep unfinished new output of a killed process, which nobody continues, as if it were a former output."""
     new = new_output_folder(folder)
     shutil.rmtree(_unfinished(folder), ignore_errors=True)

@@ -31,7 +31,7 @@ _AT_ONCE = 2  # maximum number of files that are read at the same time
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
-async def read_texts(name: str, data: bytes, seconds: float, *, main_text: bool = False) -> dict[str, str]:
+async def read_texts(name: str, data: bytes, seconds: float, *, main_text: bool) -> dict[str, str]:
     """Read a file in a child process; return its texts by zone, such as title and body.
 
     Raise a Problem if the file cannot be read, or not within `seconds`.

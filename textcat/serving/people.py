@@ -140,7 +140,7 @@ def serve_people(
     *,
     open_browser: bool,
     path: str = "",
-    on_start: Callable[[str], object] = lambda url: None,
+    on_start: Callable[[str], object],
 ) -> int:
     """Serve the application `service` on a host and port until a signal ends it; return the signal's number.
 

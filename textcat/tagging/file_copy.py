@@ -68,7 +68,7 @@ class EditedStream:
     encoding.
     """
 
-    def __init__(self, stream: ByteStream, write: Callable[[bytes], object], encoding: str | None = None) -> None:
+    def __init__(self, stream: ByteStream, write: Callable[[bytes], object], encoding: str | None) -> None:
         self._stream, self._write, self._place = stream, write, 0
         # the current piece, in UTF-8 if it was converted, and how much of it is processed
         self._data, self._at = b"", 0

@@ -133,7 +133,7 @@ class NewsWriter:
         self,
         folder: NewsFolder,
         states: MutableMapping[str, FileState],
-        to_copy: deque[tuple[FileState, str]] | None = None,
+        to_copy: deque[tuple[FileState, str]] | None,
     ) -> None:
         self._folder, self._states, self._to_copy = folder, states, to_copy
         self._file: EditedFile | None = None  # whose last block may not have arrived yet

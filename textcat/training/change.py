@@ -193,10 +193,10 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
 def change_corpus(
     corpus: Corpus,
     new: Sequence[Document],
-    remove: Sequence[str] = (),
-    vocabulary: Vocabulary | None = None,
+    remove: Sequence[str],
+    vocabulary: Vocabulary | None,
     *,
-    new_topics_negative: bool = False,
+    new_topics_negative: bool,
     place: str = "",
     warn: bool = True,
 ) -> tuple[Change, Corpus]:

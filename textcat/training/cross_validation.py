@@ -145,7 +145,7 @@ def cross_validated_scores(
     *,
     n_jobs: int | None,
     rows_dir: str | os.PathLike[str] | None = None,
-    advance: Advance = lambda n: None,
+    advance: Advance,
 ) -> np.ndarray:
     """Return the out-of-fold score of each training document for each topic.
 
@@ -303,7 +303,7 @@ def feature_key(recipe: Recipe) -> str:
 
 
 def repeated_splits(
-    labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int, groups: np.ndarray | None = None
+    labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int, groups: np.ndarray | None
 ) -> Iterator[HeldOutFold]:
     """Yield the folds of several splits of the documents; each also trains common topics as if they were rare.
 

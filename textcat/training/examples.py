@@ -354,7 +354,7 @@ def _advancing(blocks: Iterable[scipy.sparse.csr_matrix], advance: Advance) -> I
 
 
 def examples_without(
-    held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
+    held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None
 ) -> Iterator[Examples]:
     """Yield the examples of a recipe for each set of held-out training documents.
 

@@ -72,7 +72,7 @@ def same_texts(
     return {id_: recorded[id_] for id_ in again if id_ in recorded}
 
 
-def labels_entry(document: Document, same_text: str = "") -> dict[str, Any]:
+def labels_entry(document: Document, same_text: str) -> dict[str, Any]:
     """Return a learnt document's entry in the history: its labels, and a checksum instead of its text.
 
     `same_text` is the checksum of a text that is left out of the document: see `same_texts`.
@@ -89,7 +89,7 @@ def labels_entry(document: Document, same_text: str = "") -> dict[str, Any]:
 
 
 def answers_entry(
-    document: Document, answers: Mapping[str, bool], numbers: Iterable[int], same_text: str = ""
+    document: Document, answers: Mapping[str, bool], numbers: Iterable[int], same_text: str
 ) -> dict[str, Any]:
     """Return the entry in the history of a document learnt from the corrections with some numbers.
 

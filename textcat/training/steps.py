@@ -160,11 +160,11 @@ class Trained(NamedTuple):
 def train_and_score(
     corpus: Corpus,
     recipe: Recipe,
-    options: TrainingOptions = OPTIONS,
+    options: TrainingOptions,
     *,
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
-    stages: Stages | None = None,
+    stages: Stages | None,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Trained:

@@ -37,7 +37,7 @@ def stem_of_name(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def read_subjects(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
+def read_subjects(name: str, data: bytes, encoding: str) -> tuple[str, ...]:
     """Return the subjects that a file lists, each once: labels if its name ends in ``.key``, otherwise URIs."""
     lines = RecordSpan(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
     subjects = [line.strip() for line in lines if line.strip()]
@@ -51,7 +51,7 @@ def is_categories(head: bytes) -> bool:
     return bool(_CATEGORIES.match(head))
 
 
-def read_categories(name: str, data: bytes, encoding: str = "") -> dict[str, tuple[str, ...]]:
+def read_categories(name: str, data: bytes, encoding: str) -> dict[str, tuple[str, ...]]:
     """Return the topics of each text that a file `CATEGORIES` lists, by the text's path; `name` is the file's own."""
     above = name.rpartition("/")[0]
     lines = RecordSpan(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()

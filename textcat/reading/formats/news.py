@@ -71,7 +71,7 @@ def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
     return subject
 
 
-def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
+def subject_as_given(code: str, name: str, scheme: str) -> Subject:
     """Like `subject_of`, but keep the URI of an IPTC scheme instead of its short name."""
     code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)

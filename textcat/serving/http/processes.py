@@ -136,7 +136,7 @@ def run_processes(
     listener: socket.socket,
     n: int,
     stop_seconds: float,
-    beside: Callable[..., object] | None = None,
+    beside: Callable[..., object] | None,
 ) -> int:
     """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
 

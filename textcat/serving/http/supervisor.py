@@ -38,7 +38,7 @@ class Replacements:
     process is started grow: 1, 2, 4 … up to 30 seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._pauses: dict[int, float] = {}  # the last pause for each index
         self._due: dict[int, float] = {}  # when to start processes, by index
