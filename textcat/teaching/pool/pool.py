@@ -118,8 +118,8 @@ class Pool:
         Raises
         ------
         TextcatError
-            If there is no document, `documents` are a table or a single text, the numbers of ids and documents differ, or
-            there is no such recipe.
+            If there is no document, `documents` are a table or a single text, the numbers of ids and documents differ,
+            or there is no such recipe.
         """
         recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
         records = (
