@@ -19,6 +19,7 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.base.settings import format_value
 from textcat.evaluation.promises import Status
+from textcat.model.conditions import Condition
 from textcat.model.decisions import Decisions
 from textcat.model.exclusions import excluded_topics
 from textcat.model.rules import Rules
@@ -235,6 +236,26 @@ def test_of_topics_that_exclude_each_other_the_highest_score_stays(links):
 def test_what_replaces_a_topic_is_replaced_too(links):
     text = f"replace = {{ {', '.join(links)} }}"
     assert by_rules(text, "a") == ("c", {"a": "replace a: b"} | dict.fromkeys("bc", "replace b: c"))
+
+
+@every(
+    "named, language, holds",
+    [
+        ("ger", "de", True),
+        ("deu", "de", True),
+        ("de", "ger", True),
+        ("GER", "deu", True),
+        ("fre-CA", "fr", True),
+        ("fr", "fre-CA", False),
+        ("gre", "gr", False),
+        ("dan", "da", True),
+        ("den", "de", False),
+        ("frm", "fr", False),  # Middle French
+    ],
+)
+def test_a_language_has_the_codes_of_two_and_of_three_letters(named, language, holds):
+    document = Document("", {"body": "x"}, fields={"language": named})
+    assert Condition(language=[language]).holds(document) is holds
 
 
 FRENCH, FARM = "[[when]]\nlanguage = ['fr']\n", "[[when]]\nfields.desk = ['farm']\n"

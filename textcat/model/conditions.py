@@ -9,6 +9,18 @@ from textcat.base.errors import TextcatError
 from textcat.reading.dates import day_of
 from textcat.reading.input_settings import is_matched
 
+#: The codes of ISO 639-2, as MARC, MODS and METS have them, of languages with a code of two letters, which comes first.
+_CODES = (
+    "af afr,am amh,ar ara,az aze,be bel,bg bul,bn ben,bo bod tib,bs bos,ca cat,cs ces cze,cy cym wel,da dan,de deu ger,"
+    "el ell gre,en eng,eo epo,es spa,et est,eu eus baq,fa fas per,fi fin,fo fao,fr fra fre,ga gle,gl glg,gu guj,he heb,"
+    "hi hin,hr hrv,hu hun,hy hye arm,id ind,is isl ice,it ita,ja jpn,ka kat geo,kk kaz,km khm,kn kan,ko kor,ku kur,"
+    "ky kir,la lat,lb ltz,lo lao,lt lit,lv lav,mk mkd mac,ml mal,mn mon,mr mar,ms msa may,mt mlt,my mya bur,nb nob,"
+    "ne nep,nl nld dut,nn nno,no nor,oc oci,or ori,pa pan,pl pol,ps pus,pt por,ro ron rum,ru rus,sa san,si sin,"
+    "sk slk slo,sl slv,sq sqi alb,sr srp,sv swe,sw swa,ta tam,te tel,th tha,tl tgl,tr tur,tt tat,ug uig,uk ukr,"
+    "ur urd,uz uzb,vi vie,yi yid,zh zho chi"
+)
+_OF_LIBRARIES = {code: codes.split()[0] for codes in _CODES.split(",") for code in codes.split()[1:]}
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -17,7 +29,7 @@ class Condition:
     Parameters
     ----------
     language : list of str
-        The document's declared language is one of these: "en" also matches "en-GB".
+        The document's declared language is one of these: "en" also matches "en-GB" and "eng".
     source : list of str
         One of these names or patterns matches the document's field ``source``, the name of its file, or a trailing part
         of its path.
@@ -83,9 +95,15 @@ def languages_of(document: Any) -> list[str]:
 
 
 def _matches_language(named: str, languages: list[str]) -> bool:
-    """Return whether a code such as "en-GB" matches one of the languages; "en" matches it."""
-    code = f"{named.casefold().replace('_', '-')}-"
-    return any(code.startswith(f"{language.casefold().replace('_', '-')}-") for language in languages)
+    """Return whether a code such as "en-GB" or "eng" matches one of the languages; "en" matches both."""
+    code = f"{_short_code(named)}-"
+    return any(code.startswith(f"{_short_code(language)}-") for language in languages)
+
+
+def _short_code(language: str) -> str:
+    """Return a code of a language in lower case, with two letters for the language where libraries write three."""
+    code, hyphen, rest = language.casefold().replace("_", "-").partition("-")
+    return f"{_OF_LIBRARIES.get(code, code)}{hyphen}{rest}"
 
 
 def _is_from(name: str, sources: list[str]) -> bool:
