@@ -121,7 +121,7 @@ def teach(
     if model and not (list_ and Path(model).is_dir()):
         new["model"] = _model_and_topic(model)
     shown = {"criteria": _text_in(criteria) if criteria else "", "exclusion_reasons": exclusion_reason or []}
-    if any([*new.values(), *shown.values()]) and len(topic or ()) != 1:
+    if any([*new.values(), *shown.values()]) and len(topic) != 1:
         raise BadParameter(
             "--description, --query, --example, --model, --criteria and --exclusion-reason describe one topic: give "
             "one --topic"
@@ -141,7 +141,7 @@ def teach(
     changeable = {"strategy": strategy, "random_share": random_share, **shown}
     QUERY.changed(strategy, random_share)
     with _kept(folder), _open_session(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
-        for name in topic or ():
+        for name in topic:
             _begin_topic(opened, name, new, changeable, person or user_name())
         if terminal:
             if not opened.topics():
