@@ -106,6 +106,19 @@ def test_paths_begin_at_the_folder_that_all_inputs_share(model, folder, out, mon
     assert files_in(out / "5") == files_in(out / "4") == files_in(out / "2")
 
 
+def test_another_input_that_changes_all_paths_is_told_once(model, folder, out, caplog):
+    write(model, [folder / "day"], out)
+    assert write(model, [folder / "day"], out)[0].before == 2
+    assert not caplog.messages
+    write(model, [folder], out)
+    (told,) = caplog.messages
+    assert f"begin at {folder} now, no longer at {folder}/day" in told
+    assert write(model, [folder], out)[0].before == 3
+    moved = folder.rename(folder.parent / "moved")
+    assert write(model, [moved], out)[0].before == 3
+    assert len(caplog.messages) == 1
+
+
 def test_each_item_of_a_file_gets_its_tags(model, folder, out):
     for path in folder.rglob("*.*"):
         path.unlink()

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import logging
 import os
 import shutil
 import sys
@@ -20,6 +21,8 @@ from textcat.base.errors import TextcatError
 from textcat.base.journal import journal_line, read_journal
 from textcat.reading import FileState
 from textcat.tagging.file_copy import FileCopy
+
+log = logging.getLogger(__name__)
 
 RESUMES = "fix that, and the same command resumes the run"
 _JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock", ".write-back.part")
@@ -95,13 +98,25 @@ class NewsFolder:
         journal = read_journal(path)
         if journal is not None and journal.lines and _MARK not in journal.lines[0]:
             raise TextcatError(f"{path} is not a journal of textcat: name another folder.")
-        if journal is not None and journal.lines[:1] == [header] and not (journal.damaged or restart):
+        lines = [] if journal is None else journal.lines
+        former = next((line["base"] for line in reversed(lines) if "base" in line), self._base)
+        if former != self._base and os.path.commonpath([former, self._base]) in (former, self._base):
+            log.warning(
+                "The paths of copies in %s begin at %s now, no longer at %s: earlier copies stay under their former "
+                "paths, so that files may be there twice; remove them, or write to another folder.",
+                *(self.folder, self._base, former),
+            )
+        based = journal_line({"base": self._base})
+        if journal is not None and lines[:1] == [header] and not (journal.damaged or restart):
             disk.truncate_file(path, journal.length)
-            for line in journal.lines[1:]:
-                sums.frombytes(bytes.fromhex(line["done"]))
+            for line in lines[1:]:
+                sums.frombytes(bytes.fromhex(line.get("done", "")))
+            if former != self._base:
+                with closing(disk.reopen(path)) as file:
+                    disk.write_all(file, based)
         else:
             with disk.replacing(path, path.with_name(_JOURNAL + UNFINISHED)) as file:
-                disk.write_all(file, journal_line(header))
+                disk.write_all(file, journal_line(header) + based)
         return sums
 
     def has(self, state: FileState) -> bool:
@@ -142,7 +157,8 @@ class NewsFolder:
             self._targets.pop(target.parent, None)
             if error.errno not in _OF_NAMES:
                 raise
-            return f"It cannot be written to {target} ({error.strerror}): rename it."
+            remedy = "rename it" if error.errno == errno.ENAMETOOLONG else "rename it, or remove what is in its way"
+            return f"It cannot be written to {target} ({error.strerror}): {remedy}."
         if is_listed:
             self._new.extend(self._sums_of(copy.state))
         return ""
