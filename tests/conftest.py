@@ -8,7 +8,7 @@ import os
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -97,8 +97,43 @@ def forked_workers():
 
 @pytest.fixture(scope="session", autouse=True)
 def commands_once():
-    """Make the commands of textcat once: thousands are run in a process that runs tests, and a user runs one."""
-    with patch("typer.main.get_command", cache(get_command)):
+    """Make each command of textcat once: thousands are run in a process that runs tests, and a user runs one.
+
+    The app of a command alone is another one for each run, but has the same functions.
+    """
+    commands = {}
+
+    def get_command_once(app):
+        functions = app.info, *(info.callback for info in app.registered_commands), len(app.registered_groups)
+        key = tuple(map(id, functions))
+        if key not in commands:
+            commands[key] = functions, get_command(app)  # which keeps what has these identities
+        return commands[key][1]
+
+    with patch("typer.main.get_command", get_command_once):
+        yield
+
+
+LANGUAGES = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def languages_once():
+    """Set up the tokenizer of a language once: each training and each model that is read has one.
+
+    Tests of tokenizers, and of where their tables are, have new ones.
+    """
+    from textcat.features import tokens
+
+    open_language = tokens.open_language
+
+    def open_once(lang, tables=None):
+        key = lang, id(tables)
+        if key not in LANGUAGES:
+            LANGUAGES[key] = open_language(lang, tables), tables
+        return LANGUAGES[key][0]
+
+    with patch.object(tokens, "open_language", open_once):
         yield
 
 

@@ -23,6 +23,11 @@ LETTERS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def languages_once():
+    """Nothing: here, each command looks for the tables of its tokenizer."""
+
+
 @pytest.fixture
 def homeless(monkeypatch, tmp_path):
     def unknown(number):

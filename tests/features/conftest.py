@@ -7,3 +7,8 @@ from stored_rows import rows_to_store
 @pytest.fixture
 def X():
     return rows_to_store()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def languages_once():
+    """Nothing: here, each tokenizer is a new one."""

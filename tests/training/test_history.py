@@ -31,18 +31,8 @@ import textcat
 from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
 from textcat.corpus.corrections import PLACE, Correction, Corrections, with_text_in_id
-from textcat.features.language import open_language
 from textcat.model.history import descends_from, n_learnt
 from textcat.model.manifest import read_manifest
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Reads the language once."""
-    known = functools.cache(lambda lang: open_language(lang, None))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Learning on: the model is, byte for byte, that which training on all documents from the start gives."""
 
-import functools
 import importlib
 import json
 import os
@@ -35,22 +34,12 @@ from manifests import rewrite
 
 import textcat
 from textcat import Corpus, Document, TextcatError
-from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model.manifest import read_manifest
 from textcat.model.measure import measure_scores
 from textcat.model.restrict import restrict_topics
 
 N_HISTORIES = 10 if "TEXTCAT_LONG" in os.environ else 2  # of each learner
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Reads the language once."""
-    known = functools.cache(lambda lang: open_language(lang, None))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
-        yield
 
 
 @pytest.mark.parametrize("learner", [*sorted(LEARNERS), "with a shortlist"])
