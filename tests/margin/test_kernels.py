@@ -70,6 +70,23 @@ def test_sparse_rows_give_the_kernel_of_dense_rows(kernel, dtype):
         )
 
 
+@every("kernel", sorted({*PAIRWISE_KERNEL_FUNCTIONS} - {"additive_chi2", "chi2"}))
+@every("form", [sp.csr_matrix, sp.csr_array])
+def test_an_entry_in_two_parts_counts_as_their_sum(kernel, form):
+    X = some_rows(20)
+    whole_entries = form(X)
+    parts = form(
+        (whole_entries.data.repeat(2) / 2, whole_entries.indices.repeat(2), 2 * whole_entries.indptr),
+        whole_entries.shape,
+    )
+    alpha, bias = np.ones((1, 20)), np.zeros(1)
+    np.testing.assert_allclose(whole(KernelRows(parts, kernel)), whole(KernelRows(whole_entries, kernel)))
+    np.testing.assert_allclose(
+        kernel_scores(parts, parts, alpha, bias, kernel), kernel_scores(X, X, alpha, bias, kernel)
+    )
+    assert parts.nnz == 2 * whole_entries.nnz  # the caller's matrix is as it was
+
+
 def test_parameters_and_functions_are_handed_on():
     X = some_rows()
     expected = pairwise_kernels(X, metric="poly", degree=2, gamma=0.5, coef0=3)

@@ -321,7 +321,16 @@ def test_a_left_out_document_is_as_good_as_not_there(kernel):
         assert not mask[learner.support_[k], k].any()
 
 
-@pytest.mark.parametrize("left_out", [np.zeros((80, 19)), np.zeros((79, 20))])
+@every(
+    "form", [lambda mask: pd.DataFrame(mask, dtype="boolean"), lambda mask: mask.astype(np.float16), sp.lil_array, list]
+)
+def test_left_out_documents_may_come_in_any_form_of_an_indicator(form):
+    X, Y = rows(), indicator()
+    mask = np.random.default_rng(2).random(Y.shape) < 0.3
+    assert facts_of(PAUM().fit(X, Y, left_out=form(mask))) == facts_of(PAUM().fit(X, Y, left_out=mask))
+
+
+@pytest.mark.parametrize("left_out", [np.zeros((80, 19)), np.zeros((79, 20)), np.zeros(80), [0] * 80])
 def test_left_out_documents_come_in_the_shape_of_an_indicator(left_out):
     with pytest.raises(ValueError, match=r"left_out must be of the shape of an indicator Y, here \(80, 20\)"):
         PAUM().fit(rows(), indicator(), left_out=left_out)

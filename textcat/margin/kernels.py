@@ -196,6 +196,7 @@ def kernel_scores(
     X has the kernel values between new rows and all training rows, and `support` the numbers of the support rows.
     """
     X = _as_numbers(X)
+    support = support if kernel == "precomputed" else _as_numbers(support)
     n_support = alpha.shape[1]
     n_at_once = max(1, SCORED_AT_ONCE // max(1, n_support))
     sums = np.zeros((X.shape[0], alpha.shape[0]), alpha.dtype)
@@ -207,10 +208,19 @@ def kernel_scores(
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return X as a CSR matrix or a C-contiguous array of float32 or float64; other number types become float64."""
+    """Return X as a CSR matrix or a C-contiguous array of float32 or float64; other number types become float64.
+
+    The entries of a matrix are in canonical form.
+    """
     dtype = getattr(X, "dtype", None)
     dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return X.tocsr().astype(dtype, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X, dtype)
+    rows = X.tocsr().astype(dtype, copy=False)
+    if not rows.has_canonical_format:  # scikit-learn takes the squares of single entries for squared lengths
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 @cache

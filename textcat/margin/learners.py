@@ -134,12 +134,13 @@ def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -
     """
     if left_out is None:
         return [NO_ROWS] * shape[1]
-    mask = sp.csc_array(left_out)
-    if not multilabel or mask.shape != shape:
-        raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
-    if not np.isin(mask.data, (0, 1)).all():
-        raise ValueError("left_out must consist of 0 and 1, as an indicator Y does")
-    return rows_by_column(mask)
+    mask = plain_labels(left_out, "left_out")
+    if not multilabel or np.shape(mask) != shape:
+        raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {np.shape(mask)}")
+    try:
+        return rows_by_column(sparse_indicator(mask if sp.issparse(mask) else np.asarray(mask)))
+    except ValueError as error:
+        raise ValueError("left_out must consist of 0 and 1, as an indicator Y does") from error
 
 
 def _warn_of_late(n_late: int, n_topics: int, max_epochs: int) -> None:
