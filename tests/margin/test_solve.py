@@ -318,10 +318,11 @@ def test_joblib_tells_which_backend_is_chosen_and_whether_it_shares_memory(name,
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_numbers_beyond_the_number_type_are_reported_and_never_called_converged():
-    X = sp.csr_array(np.array([[3e38, 1.0], [3e38, -1.0]], np.float32))
-    (solution,) = solve(X, [Problem(np.array([0, 1], np.int32), PAUM(0, 1, eta=1e30))])
-    assert not solution.converged
-    assert solution.stopped.startswith("overflowed float32 in epoch ")
+    for size, eta, dtype in (3e38, 1e30, np.float32), (1e30, 1, np.float32), (1e200, 1, np.float64):
+        X = sp.csr_array(np.array([[size, 1.0], [size, -1.0]], dtype))
+        (solution,) = solve(X, [Problem(np.array([0, 1], np.int32), PAUM(0, 1, eta=eta))])
+        assert not solution.converged
+        assert solution.stopped.startswith(f"overflowed {np.dtype(dtype)} in epoch ")
 
 
 # --- warm start ---

@@ -241,6 +241,8 @@ def solve_primal_block(
     block = Block(rows, order, single=lanes == 1 and not margins)
     n_entries = len(rows.arrays["data"]) + len(rows.arrays.get("dense", ()))
     budget = max(1, int(_BUDGET / (n_entries / max(1, rows.shape[0]) + _ROW_COST)))
+    # The score of such a row by its own weights is infinite, and it would seem to have any margin.
+    overflows = bool((rows.arrays["norm2"] > np.finfo(rows.dtype).max).any())
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []
     scratch = np.empty(rows.shape[1] if keep or margins else 0, rows.dtype)
@@ -258,7 +260,7 @@ def solve_primal_block(
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
             weights = scratch if keep else np.empty(rows.shape[1], rows.dtype) if out is None else out[k]
-            solution = _unload(block, lane, problem, weights)
+            solution = _unload(block, lane, problem, weights, overflows=overflows)
             solution.weights = keep(weights) if keep else weights
             solved.append((k, problem, solution))
             control.finished()
@@ -277,10 +279,10 @@ def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> 
         block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
 
 
-def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> Solution:
+def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, *, overflows: bool) -> Solution:
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
-    finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
+    finite = not overflows and bool(np.isfinite(bias) and np.isfinite(weights).all())
     reason, stopped = judge_outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
     solution = Solution(weights, bias, support, alpha, n_updates, n_epochs, reason, stopped, held_out)
 
