@@ -67,6 +67,24 @@ def test_no_documents_give_labels_with_a_column_per_topic():
     assert Corpus.from_documents("c", [document("ab")]).labels([]).shape == (0, 2)
 
 
+@every(
+    "fields, said",
+    [
+        ({"topics": "grain"}, r"Document 7 has the topics 'grain': give a tuple of names, such as \('grain',\)"),
+        ({"topics": None}, "Document 7 has the topics None"),
+        ({"topics": (1, 2)}, r"Document 7 has the topics \(1, 2\)"),
+        ({"topics": ("corn", "grain", "corn")}, "Document 7 has the topic 'corn' more than once"),
+        ({"zones": "Wheat rose."}, "Document 7 has the zones 'Wheat rose.': give a dict of texts by zone"),
+        ({"id": 7}, "A document has the id 7: give a text"),
+    ],
+)
+def test_a_document_has_texts_as_id_zones_and_topics(fields, said):
+    documents = [Document("1", {"body": "Gold fell."}, ("gold",)), Document("7", {"body": "Wheat rose."}, ("corn",))]
+    assert Corpus.from_documents("small", documents).topics == ("corn", "gold")
+    with pytest.raises(TextcatError, match=said):
+        Corpus.from_documents("small", [documents[0], replace(documents[1], **fields)])
+
+
 def test_an_unknown_rule_and_an_empty_training_part_are_told():
     with pytest.raises(TextcatError, match="'all'"):
         Corpus.from_documents("c", [document("a")], "all")

@@ -153,7 +153,8 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If `topics` or the split of a document has an unknown value, or no document is for training.
+            If `topics` or the split of a document has an unknown value, a document has anything but a text as its id, a
+            dict as its zones and different texts as its topics, or no document is for training.
         """
         if topics not in TOPIC_RULES:
             raise TextcatError(
@@ -162,6 +163,7 @@ class Corpus:
         described, named = dict(descriptions or {}), dict(names or {})
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
+            _check(document)
             if (part := document.split or "train") not in parts:
                 choices = ", ".join(PARTS)
                 raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {choices}.")
@@ -495,3 +497,17 @@ def largest_topics_table(caption: str, head: Sequence[str], rows: Iterable[Seque
     n_hidden = max(n_rows - _TOPICS_SHOWN, 0)
     below = f"<p>and {n_hidden:,} smaller topics</p>" if n_hidden else ""
     return html_table(head, islice(rows, _TOPICS_SHOWN), caption=caption) + below
+
+
+def _check(document: Document) -> None:
+    """Raise TextcatError if the id, zones or topics of a document are of a wrong type, or a topic is there twice."""
+    id_, zones, topics = document.id, document.zones, document.topics
+    if not isinstance(id_, str):
+        raise TextcatError(f"A document has the id {id_!r:.60}: give a text.")
+    if not isinstance(zones, dict | Mapping):
+        raise TextcatError(f"Document {id_} has the zones {zones!r:.60}: give a dict of texts by zone.")
+    if not (isinstance(topics, tuple | list) and all(isinstance(topic, str) for topic in topics)):
+        raise TextcatError(f"Document {id_} has the topics {topics!r:.60}: give a tuple of names, such as ('grain',).")
+    if len(topics) > 1 and len({*topics}) < len(topics):
+        twice = next(topic for topic in topics if topics.count(topic) > 1)
+        raise TextcatError(f"Document {id_} has the topic {twice!r} more than once: give each once.")
