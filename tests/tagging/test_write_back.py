@@ -571,11 +571,16 @@ def test_files_that_arrive_in_a_watched_folder_are_written_back(model, folder, o
     assert [*files_in(out)] == ["a.xml", "day/b.xml", "day/c.json", "new.xml"]
 
 
+def hasten(monkeypatch):
+    """Let a watching process look a hundred times as often."""
+    clock = {"time": time.time, "time_ns": time.time_ns, "sleep": lambda seconds: time.sleep(seconds / 100)}
+    monkeypatch.setattr(watch, "time", SimpleNamespace(**clock, monotonic=lambda: 100 * time.monotonic()))
+
+
 def test_watching_waits_until_its_files_can_be_written_back(model, folder, out, tmp_path, monkeypatch):
     for path in folder.rglob("*.*"):
         os.utime(path, ns=(1, 1))
-    clock = {"time": time.time, "time_ns": time.time_ns, "sleep": lambda seconds: time.sleep(seconds / 50)}
-    monkeypatch.setattr(watch, "time", SimpleNamespace(**clock, monotonic=lambda: 50 * time.monotonic()))
+    hasten(monkeypatch)
     calls = []
 
     def after(plan):
@@ -593,3 +598,28 @@ def test_watching_waits_until_its_files_can_be_written_back(model, folder, out, 
     plan = partial(make_plan, model, [str(folder)], InputSettings(), TOP, jobs=1)
     watch.watch_archive(plan, [str(folder)], tmp_path / "tags", show, rounds=3, after=after)
     assert (len(calls), [*files_in(out)][-2:]) == (5, ["last.xml", "new.xml"])
+
+
+def test_watching_writes_all_files_back_that_another_model_tags_anew(
+    model, other_model, folder, out, tmp_path, monkeypatch
+):
+    hasten(monkeypatch)
+    for path in folder.rglob("*.*"):
+        os.utime(path, ns=(1, 1))
+    shutil.copytree(model, tmp_path / "newswire")
+    numbers = []
+
+    def after(plan):
+        numbers.append(write_back(plan, out, base_of([str(folder)])).written)
+
+    def show(summary):
+        if len(numbers) == 2:
+            shutil.rmtree(tmp_path / "newswire")
+            shutil.copytree(other_model, tmp_path / "newswire")
+        if len(numbers) < 3:
+            (folder / f"{len(numbers)}.xml").write_bytes(G2)
+
+    plan = partial(make_plan, tmp_path / "newswire", [str(folder)], InputSettings(), TOP, jobs=1)
+    watched = [str(folder)], tmp_path / "tags", show
+    watch.watch_archive(plan, *watched, rounds=3, after=after, model_changes="all")
+    assert numbers == [3, 1, 5]

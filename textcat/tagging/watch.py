@@ -63,8 +63,8 @@ def watch_archive(
     rounds : int, optional
         Stop after this many rounds in which files were new or had changed; None: never.
     after : callable, optional
-        Called when the tags of a round are written, with the plan of the files that are new or have changed; not in
-        later rounds without such files.
+        Called when the tags of a round are written, with the plan of the files that are new or have changed, or of all
+        files if all were tagged anew; not in later rounds without such files.
     **options
         Further options of `tag_to_folder`.
     """
@@ -114,10 +114,12 @@ def watch_archive(
             log.warning("%s It is tried again until then.", error)
             clock.set(0.0, began)
             continue
+        # Another log is that of a folder in which another model may have tagged all files.
+        is_renewed = options.get("model_changes") == "all" and former is not summary.before.log
         former = summary.before.log
         options.pop("restart", None)  # the first round has already done it
         again = summary.growth.again if summary.growth else ()
-        named = dict.fromkeys((*left, *new, *again)) if after is not None else ()
+        named = () if after is None else complete if is_renewed else dict.fromkeys((*left, *new, *again))
         left = {name: complete[name] for name in named if name in complete}
         if after is not None and (left or done is None):
             try:
