@@ -200,6 +200,9 @@ def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger)
     long = named.tag(["corn and wheat", "nothing known", "gold"], top=1).to_frame()
     assert long["topic"].tolist() == ["grain", "metal"]  # a text without a known term has none
     assert long["name"].tolist() == ["Cereals", "metal"]
+    assert named.weights_of("Cereals").tolist() == named.weights_of("grain").tolist()
+    with pytest.raises(TextcatError, match="has no topic 'Cereal'"):
+        named.weights_of("Cereal")
     assert long.index.tolist() == [0, 2]
     assert long["probability"].isna().all()
     assert long[long.probability > 0.5].empty

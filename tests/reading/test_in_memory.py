@@ -220,3 +220,18 @@ def test_a_field_of_texts_and_topics_at_once_is_refused(tmp_path, columns, in_fi
         (source := tmp_path / "some.jsonl").write_text(text)
     with pytest.raises(TextcatError, match="cannot hold both the texts and the topics"):
         corpus_of(source, **columns)
+
+
+@every(
+    "several",
+    [
+        lambda table: table.columns[1:],
+        lambda table: table.columns[1:].to_numpy(),
+        lambda table: iter(table.columns[1:]),
+    ],
+)
+@every("kind", [lambda table: table, lambda table: table.to_dict("records")])
+def test_topics_may_be_named_by_a_part_of_the_columns_of_a_table(several, kind):
+    table = pytest.importorskip("pandas").DataFrame({"text": ["a", "b"], "corn": [1, 0], "tin": [1, 1]})
+    corpus = Corpus.from_records(kind(table), topics=several(table))
+    assert [document.topics for document in corpus.train] == [("corn", "tin"), ("tin",)]

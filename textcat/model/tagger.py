@@ -472,13 +472,13 @@ class Tagger:
         list of (str, float)
         """
         check_whole_number(n, 0, "The number of terms")
-        weights = self.weights_of(find_topic(self.topics, self.topic_names, topic))
+        weights = self.weights_of(topic)
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
     def weights_of(self, topic: str) -> np.ndarray:
-        """Return the weights of a topic, given its id: shape (n_features,)."""
-        return self.scorer.weights_of(self.topics.index(topic))
+        """Return the weights of a topic, given its id or name: shape (n_features,)."""
+        return self.scorer.weights_of(self.topics.index(find_topic(self.topics, self.topic_names, topic)))
 
     def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int | None = 10) -> "Explanation":
         """Explain why a document has, or does not have, a topic: list terms for and against it, with their positions.

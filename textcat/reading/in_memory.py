@@ -138,6 +138,7 @@ def as_documents(
         raise TextcatError(
             "A dict is no list of records: give a list of dicts or, of a dict of columns, the DataFrame that it makes."
         )
+    topics = topics if isinstance(topics, str) else [*topics]  # the columns of a table may be a part of its `columns`
     names_of_texts, kind, row_names = named_columns(text), "Record", None
     if is_table(records):
         frame = Frame.of(records) or Frame(records)
