@@ -53,6 +53,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* does not inherit from `sklear
     "estimator",
     [
         PAM(tau=5, eta=0.5, rho="R"),
+        PAUM(),
+        PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
         PAUM(0, 1, rho="R", random_state=0, n_jobs=2, warm_start=True),
         PAM(kernel="rbf"),
         Alma(kernel="linear", mini_epochs=3),
@@ -60,8 +62,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* does not inherit from `sklear
         *(
             pytest.param(estimator, marks=pytest.mark.where_long("some learners are checked by scikit-learn"))
             for estimator in (
-                *(cls() for cls in LEARNERS.values() if cls is not PAM),
-                PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
+                *(cls() for cls in LEARNERS.values() if cls not in (PAM, PAUM)),
                 *(cls(kernel="linear", mini_epochs=3) for cls in (PA, Romma, Micra)),
             )
         ),
