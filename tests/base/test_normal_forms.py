@@ -68,6 +68,7 @@ def test_a_text_has_the_form_that_python_gives_it(text):
         ("Waſſer ﬁnden, aͤlter, ſt", "Wasser finden, älter, st"),
         ("Mini\xadster Mini\u200bster \u200fשלום\u200f \ufeffa", "Minister Minister שלום a"),
         ("König\xad\r\n  reich, König¬\nreich, König⸗\nreich", "Königreich, Königreich, Königreich"),
+        ("ne\u0301¬\nant, ne\u0301\xad\nant", "n\u00e9ant, n\u00e9ant"),
         ("¬\nA, 1¬\n2, a¬ b, a-\nb", "¬\nA, 1¬\n2, a¬ b, a-\nb"),
         ("ﻛﺘﺎﺏ كـتـاب", "كتاب كتاب"),
         ("ﾃﾚﾋﾞ １８４８年Ａ，⼀", "テレビ 1848年A，一"),

@@ -79,7 +79,7 @@ SHAPED = "\u017f\u1e9b\u2e80-\u2fd5\ufb00-\ufdff\ufe70-\ufefc０-９Ａ-Ｚａ-�
 
 def normalised(text):
     text = re.sub("\xad[ \t]*(\r\n|\r|\n)[ \t]*", "", text)
-    text = re.sub("([^\\W\\d_])[¬⸗][ \t]*(?:\r\n|\r|\n)[ \t]*(?=[^\\W\\d_])", r"\1", text)
+    text = re.sub("([^\\W\\d_]|[\u0300-\u036f])[¬⸗][ \t]*(?:\r\n|\r|\n)[ \t]*(?=[^\\W\\d_])", r"\1", text)
     text = re.sub(f"[{UNSEEN}]", "", re.sub(f"[{SHAPED}]", lambda match: plain_letters(match[0]), text))
     return unicodedata.normalize("NFC", re.sub("[\u2010\u2011]", "-", text.replace("\u0364", "\u0308")))
 

@@ -305,6 +305,7 @@ def test_records_that_have_only_descriptions_of_topics_need_no_field_of_topics()
         "\ufeff\u00c9cono\xadmie",
         "\u200b E\u0301conomie\u200b ",
         "\u2068\u00c9conomie\u2069",
+        "E\u200b\u0301conomie",
     ],
 )
 def test_names_that_look_the_same_are_one_topic_through_every_door(written, tmp_path):
@@ -319,6 +320,11 @@ def test_names_that_look_the_same_are_one_topic_through_every_door(written, tmp_
     (folder.parent / "tin" / "b.txt").write_text("Tin")
     assert open_corpus(folder.parent).topics == ("tin", topic)
     assert read_descriptions("topics.json", json.dumps({written: "Or"}).encode()) == {topic: "Or"}
+
+
+def test_a_name_of_many_marks_takes_time_in_proportion_to_its_length():
+    name = "a" + "\u0301\u0323" * 100_000  # a minute, if the time grew with the square
+    assert [*map(len, labels_in(name, "topics").topics)] == [200_000]
 
 
 def test_a_name_of_which_nothing_is_seen_is_none():

@@ -42,7 +42,8 @@ _SHAPES = (
 _OTHERS = {0x364: "\u0308", 0x2010: "-", 0x2011: "-"}
 # A word that is divided at the end of a line by a sign that is used for nothing else there.
 _DIVIDED = re.compile(
-    "[\xac\xad\u2e17](?:(?<=\xad)[ \t]*(?:\r\n?|\n)[ \t]*|(?<=[^\\W\\d_].)[ \t]*(?:\r\n?|\n)[ \t]*(?=[^\\W\\d_]))"
+    "[\xac\xad\u2e17](?:(?<=\xad)[ \t]*(?:\r\n?|\n)[ \t]*|"
+    "(?<=[^\\W\\d_].|[\u0300-\u036f].)[ \t]*(?:\r\n?|\n)[ \t]*(?=[^\\W\\d_]))"  # marks: of decomposed letters
 )
 _DIVIDERS = "\xac\xad\u2e17"
 
@@ -142,7 +143,12 @@ def normalised(text):
 cdef str _form(str text, Py_ssize_t longest):
     """Return the normal form of a text without divided words; `longest` is that of `longest_unstable` at least."""
     text = _with_plain_letters(text)
-    return unicodedata.normalize("NFC", text if longest <= LONG else _with_marks_in_order(text))
+    return nfc(text) if longest > LONG else unicodedata.normalize("NFC", text)
+
+
+def nfc(str text):
+    """Return a text in Unicode's normal form C, and nothing else changed, in time proportional to its length."""
+    return unicodedata.normalize("NFC", text if len(text) <= LONG else _with_marks_in_order(text))
 
 
 cdef str _with_plain_letters(str text):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError
 from textcat.base.frames import plain_value
+from textcat.base.normal_forms import nfc
 from textcat.base.surrogates import join_surrogates
 from textcat.reading.columns import USUAL_NAMES, hint_of_fields
 from textcat.reading.document import Document
@@ -56,7 +57,7 @@ def label_name(name: str) -> str:
     no characters that are not seen: soft hyphens, zero-width spaces, marks of direction and of byte order.
     """
     if not name.isascii():
-        name = _UNSEEN.sub("", unicodedata.normalize("NFC", join_surrogates(name)))
+        name = nfc(_UNSEEN.sub("", join_surrogates(name)))
     return intern(" ".join(name.split()))
 
 
