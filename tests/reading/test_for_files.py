@@ -127,6 +127,21 @@ def test_columns_of_default_names_in_another_case_are_read_and_it_is_said(form, 
     ]
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@every("title", ["Title", "Headline"])
+def test_a_title_of_another_name_is_kept_under_it_where_it_is_asked_for(form, title, tmp_path):
+    path = tmp_path / f"{title}.{form}"
+    whole = {"csv": f"Text,{title}\nIt rose.,Tin\n", "jsonl": json.dumps({"Text": "It rose.", title: "Tin"})}
+    path.write_text(whole[form])
+    (record,) = read_records([str(path)], InputSettings(fields=(title,)))
+    assert (record.fields, record.zones) == ({title: "Tin"}, {"title": "Tin", "body": "It rose."})
+
+
+def test_a_date_that_is_no_number_is_none(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "date": NaN}\n{"text": "b", "date": 1848.0}')
+    assert [record.date for record in read_records([str(tmp_path / "a.jsonl")], InputSettings())] == ["", "1848"]
+
+
 def test_a_column_of_a_default_name_is_not_replaced_nor_is_one_of_two_others_taken(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,ID,text,topics,Date,DATE\na,x,It rose.,tin,1848,1849\n")

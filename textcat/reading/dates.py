@@ -114,7 +114,7 @@ def _plain_date(text: str) -> str:
 def _iso(match: "re.Match[str]") -> str:
     """Return a date in ISO 8601, given its parts, of which some may be impossible: then ""."""
     year, month, day, hour, minute, second, part, half, zone = match.group(*_PARTS)
-    weekday = match.groupdict().get("weekday")
+    weekday = match["weekday"] if "weekday" in match.re.groupindex else ""
     if weekday and not match["comma"] and not _WEEKDAYS.match(weekday):
         return ""
     if half and int(hour) <= 12:

@@ -305,10 +305,15 @@ def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain 
     date_field, keeps_others = settings.date_field, bool(settings.fields)
     title_field, body = title_and_body(settings.text_fields or ("title", "text"))
     requires_title = bool(settings.text_fields and title_field)
+    usual: set[str] = set()  # names of fields that are not default names in another case
 
     def plain(fields: dict[str, Any]) -> _Plain | None:
-        if "zones" in fields or (requires_id and id_field not in fields) or not has_default_names(tuple(fields)):
+        if "zones" in fields or (requires_id and id_field not in fields):
             return None
+        if not usual.issuperset(fields):
+            if not has_default_names(tuple(fields)):
+                return None
+            usual.update(fields)
         if requires_title and title_field not in fields:
             return None
         name, title = fields.get(id_field), fields.get(title_field) if title_field else None
@@ -369,7 +374,7 @@ def _with_usual_names(
     given, settings = settings, with_default_names(fields, settings)
     title = default_name(fields, "title") if settings.is_default("text_fields") else ""
     if title not in ("", "title"):
-        fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
+        fields = _with_title(fields, title, settings)
     name, date = settings.id_field, settings.date_field
     part = settings.split_field if settings.labels is not None else ""
     log_usual_names(source, ColumnNames(title, (), name, split=part, date=date), given)
@@ -391,9 +396,13 @@ def _with_usual_text(
         if settings.is_default("id_field") and "id" not in fields:
             changed = changed._replace(id_field=usual_name(fields, "id") or "id")
         log_usual_names(source, ColumnNames(title or "title", (body,), changed.id_field), settings)
-    if title:
-        fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
-    return fields, changed
+    return _with_title(fields, title, settings) if title else fields, changed
+
+
+def _with_title(fields: Mapping[str, Any], name: str, settings: InputSettings) -> Mapping[str, Any]:
+    """Return an object with the field of that name as its "title"; the field stays only if it is asked for by name."""
+    others = {field: value for field, value in fields.items() if field != name or field in settings.fields}
+    return others | {"title": fields[name]}
 
 
 def _candidates(fields: Mapping[str, Any], settings: InputSettings) -> Candidates | None:
@@ -525,7 +534,8 @@ def _joined(value: Any) -> Any:
 
 def _date(value: Any) -> str:
     """Return the date in a field, in ISO 8601; "" if the value is neither a text nor a number (a year)."""
-    return iso_date(join_surrogates(str(value))) if type(value) in (str, int, float) else ""
+    is_date = type(value) in (str, int, float) and value == value  # no NaN
+    return iso_date(join_surrogates(str(value))) if is_date else ""
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:
