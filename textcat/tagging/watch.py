@@ -26,7 +26,7 @@ SETTLED = 0.4  # seconds without a change after which a file is considered compl
 _LOOKS = 0.1  # seconds between two checks of incomplete files
 _POLLS = 1.0  # seconds between two checks where the system does not notify of changes
 _SHARE = 0.1  # maximum share of the time spent on polling
-_LONGEST = 60.0  # maximum seconds between two attempts to read a file that keeps failing
+LONGEST = 60.0  # maximum seconds between two attempts to read a file that keeps failing
 _FEW_BYTES = 64 << 20  # bytes of new files that one process tags, because starting others would take longer
 
 _PATTERN = frozenset("*?[")
@@ -156,7 +156,7 @@ class _Clock:
         `is_again`: failed files were tried again; the pauses grow while they keep failing.
         """
         self._wake = wake
-        self._pause = min(2 * self._pause, _LONGEST) if is_again and wake == 0 else _POLLS
+        self._pause = min(2 * self._pause, LONGEST) if is_again and wake == 0 else _POLLS
         now = time.monotonic()
         self._next = now + max(self._pause, (now - began) / _SHARE)
 
@@ -252,20 +252,23 @@ def _when_to_check(inputs: Sequence[str], is_waiting: Callable[[], bool], renew:
         return
     options: dict[str, Any] = {"debounce": 50, "step": 25, "rust_timeout": int(_LOOKS * 1000)}
     options |= {"watch_filter": None, "yield_on_timeout": True, "ignore_permission_denied": True, "stop_event": renew}
+    paths = {*map(os.path.abspath, folders)}
     due = 0.0  # when to check even without a notification
     while True:
         renew.clear()
-        watched, compared = [*map(_identity, folders)], time.monotonic()
+        watched, compared = [*map(identity_of, folders)], time.monotonic()
         try:
             for changes in watch(*folders, raise_interrupt=True, **options):
                 began = time.monotonic()
                 is_checked = bool(changes) or is_waiting() or began >= due
                 yield is_checked
                 if is_checked:
-                    due = (now := time.monotonic()) + max(_LONGEST, (now - began) * (1 / _SHARE - 1))
-                if began - compared >= _POLLS:
+                    due = (now := time.monotonic()) + max(LONGEST, (now - began) * (1 / _SHARE - 1))
+                # The system only tells of the former folders; a new one may have got the identity of a deleted one.
+                is_gone = any(kind.name == "deleted" and os.path.abspath(path) in paths for kind, path in changes)
+                if is_gone or began - compared >= _POLLS:
                     compared = began
-                    if [*map(_identity, folders)] != watched:  # the system only tells of the former folders
+                    if is_gone or [*map(identity_of, folders)] != watched:
                         renew.set()
         except OSError as error:
             if None not in watched:
@@ -275,7 +278,7 @@ def _when_to_check(inputs: Sequence[str], is_waiting: Callable[[], bool], renew:
         due = 0.0  # changes may have been missed until now
 
 
-def _identity(folder: str) -> tuple[int, int] | None:
+def identity_of(folder: str) -> tuple[int, int] | None:
     """Return what tells a folder from others that get its name later; None if it is missing."""
     with suppress(OSError):
         state = os.stat(folder)
