@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from archive_runs import SHARD_RECORDS, make_archive, run
@@ -305,6 +306,19 @@ def test_a_part_that_is_unfinished_damaged_or_none_is_named(model, three_parts, 
         merge(three_parts[0], tmp_path / "whole")
     with pytest.raises(TextcatError, match=r"is inside the part .*part-1: name a folder beside"):
         merge(three_parts[0], first / "merged")
+
+
+def test_tags_are_not_merged_into_an_input_that_would_be_read_with_them(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    make_archive(Path("in", "a.jsonl"), 5)
+    parts = [path.resolve() for path in tag_parts(model, ["in"], Path(), 2)]
+    Path("link").symlink_to("in")
+    monkeypatch.chdir(parts[0])
+    for out in (tmp_path / "in" / "tags", tmp_path / "link" / "new" / "tags"):
+        with pytest.raises(TextcatError, match=r"and the input .*/in overlap"):
+            merge(parts, out)
+    assert [*map(str, (tmp_path / "in").iterdir())] == [str(tmp_path / "in" / "a.jsonl")]
 
 
 def test_parts_between_which_an_input_changed_unseen_are_refused_and_nothing_is_left(three_parts, tmp_path):

@@ -115,13 +115,17 @@ def _version(library: str) -> str:
 
 def check_output_apart(sources: Iterable[Source], out: Path) -> None:
     """Raise a TextcatError if an input is in the output folder `out`, or `out` is in an input."""
-    for source in sources:
-        if source.kind != "pipe" and not is_url(source.name):
-            origin, target = resolved(source.name), resolved(out)
-            if origin == target or origin in target.parents or target in origin.parents:
-                raise TextcatError(
-                    f"{out} and the input {source.name} overlap, as one contains the other: write to another folder."
-                )
+    check_paths_apart((source.name for source in sources if source.kind != "pipe" and not is_url(source.name)), out)
+
+
+def check_paths_apart(inputs: Iterable[str], out: Path) -> None:
+    """Raise a TextcatError if one of the `inputs`, files or folders, is in the output folder `out`, or contains it."""
+    for name in inputs:
+        origin, target = resolved(name), resolved(out)
+        if origin == target or origin in target.parents or target in origin.parents:
+            raise TextcatError(
+                f"{out} and the input {name} overlap, as one contains the other: write to another folder."
+            )
 
 
 class InputChange(NamedTuple):

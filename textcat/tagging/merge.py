@@ -19,12 +19,14 @@ from textcat.base.paths import named_paths
 from textcat.base.progress import peak_memory
 from textcat.runs.files import read_files
 from textcat.runs.folder import open_merged
+from textcat.runs.inputs import check_paths_apart
 from textcat.runs.parts import PART, Part, merged_batches, read_inputs, read_parts
 from textcat.runs.progress import RunState
 from textcat.runs.records import ORIGIN, write_whole
 from textcat.runs.results import Counts
 from textcat.runs.settling import settle
 from textcat.runs.shard_writer import HELD_OUT, ShardWriter, raise_write_errors
+from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.shards import remove_rows
@@ -83,7 +85,7 @@ def merge_parts(
     ------
     TextcatError
         If a part is missing, unfinished, damaged or given twice, if parts belong to different runs, or if the folder
-        exists and is not empty, is inside a part, or cannot be written.
+        exists and is not empty, is inside a part or an input, or cannot be written.
 
     Examples
     --------
@@ -96,6 +98,7 @@ def merge_parts(
     found = read_parts([*map(expanded, named_paths(parts))])
     if inside := [part.folder for part in found if resolved(part.folder) in resolved(out).parents]:
         raise TextcatError(f"{out} is inside the part {inside[0]}: name a folder beside the parts.")
+    check_paths_apart(RunOrigin.read(found[0].folder).paths(), out)
     plan = _read_plan(found[0])
     with raise_write_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)

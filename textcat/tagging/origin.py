@@ -72,6 +72,10 @@ class RunOrigin:
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
 
+    def paths(self) -> list[str]:
+        """Return the absolute paths of the inputs that are files or folders."""
+        return [self._absolute(name) for name in self.inputs if name != "-" and not is_url(name)]
+
     def read_documents(self, rows: Collection[Row], files: Mapping[str, KnownFile] | None = None) -> dict[Row, Record]:
         """Read documents of the archive again.
 
