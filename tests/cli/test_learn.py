@@ -24,7 +24,7 @@ def test_corrections_are_learnt_listed_and_undone(run, model):
     assert "Documents: 1 added; 13 are trained on." in run("learn", model, "--from", "corr").out
     assert run.out.endswith("/m, after step 1\n")
     before = Path("m/manifest.json").read_bytes()
-    told = f"Nothing new: the model {Path('m').resolve()} stays as it is.\n"
+    told = f"Nothing new: the model in {Path('m').resolve()} is the same as before.\n"
     assert run("learn", model, "--from", "corr").out == told
     assert json.loads(run("learn", model, "--from", "corr", "--as", "json").out)["step"] is None
     assert Path("m/manifest.json").read_bytes() == before

@@ -271,11 +271,32 @@ def test_a_folder_of_corrections_is_learnt_once(model, tmp_path):
     assert "dogwood" in learnt.tagger.topics
     assert [*after] == [*[*before][:-1], "new", "t"], "the test document is still in its part"
     files, noted = bytes_of(model), model.with_name("model.history.jsonl").read_bytes()
-    again = textcat.learn(model, corrections="corr", out=tmp_path / "other")
-    assert (again.number, again.added, again.folder) == (None, (), model)
-    assert not (tmp_path / "other").exists()
-    check_same(bytes_of(model), files)
-    assert model.with_name("model.history.jsonl").read_bytes() == noted
+    for out in (None, tmp_path / "other"):
+        again = textcat.learn(model, corrections="corr", out=out)
+        assert (again.number, again.added, again.folder) == (None, (), out or model)
+        check_same(bytes_of(model), files)
+        assert model.with_name("model.history.jsonl").read_bytes() == noted
+    check_same(bytes_of(tmp_path / "other"), files)
+    assert (tmp_path / "other.history.jsonl").read_bytes() == noted
+    assert textcat.learn(tmp_path / "other", corrections="corr").number is None
+
+
+def test_what_changes_nothing_is_no_step_and_undoing_restores_the_model_before(model, tmp_path):
+    first = bytes_of(model)
+    new = [document("n", "ash"), document("d0", "birch")]
+    textcat.learn(model, new)
+    files, noted = bytes_of(model), model.with_name("model.history.jsonl").read_bytes()
+    for out in (None, tmp_path / "other"):
+        again = textcat.learn(model, new[::-1], out=out)
+        assert (again.number, again.corrected, again.folder) == (None, (), out or model)
+        check_same(bytes_of(out or model), files)
+        assert model.with_name("model.history.jsonl").read_bytes() == noted
+    assert (tmp_path / "other.history.jsonl").read_bytes() == noted
+    textcat.undo_learn(model)
+    check_same(bytes_of(model), first)
+    names = tmp_path / "names.tsv"
+    names.write_text("ash\tAsh\n")
+    assert [textcat.learn(model, vocabulary=names).number for _ in range(2)] == [3, None]
 
 
 def test_a_document_of_an_archive_is_not_a_training_document_with_its_id(model, caplog):

@@ -118,7 +118,7 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
 
     if result.number is None:
         facts = {"model": str(result.folder), "step": None}
-        said = f"Nothing new: the model {result.folder} stays as it is."
+        said = f"Nothing new: the model in {result.folder} is the same as before."
         show(console, form, facts, said if form == "text" else Facts(facts))
         return
 

@@ -233,9 +233,11 @@ class History:
         """Delete the data of documents that the last step removed; `labels` are the labels after that step."""
         self._forget_removed(lambda: labels)
 
-    def note_elsewhere(self, folder: Path, step: LearningStep, labels: dict[str, Any] | None) -> None:
-        """Write the history, with one more step, beside another folder, which holds the model of that step."""
-        steps = _without_removed([*self.steps, step], labels)
+    def write_elsewhere(
+        self, folder: Path, step: LearningStep | None = None, labels: dict[str, Any] | None = None
+    ) -> None:
+        """Write the history, with one more step if it is given, beside another folder, which holds its last model."""
+        steps = self.steps if step is None else _without_removed([*self.steps, step], labels)
         rewrite_journal(_place(folder), map(entries_of, steps), _REMEDY)
 
     def _forget_removed(self, labels: Callable[[], dict[str, Any] | None]) -> None:

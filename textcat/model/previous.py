@@ -31,13 +31,20 @@ def lock_model(folder: Path) -> Iterator[None]:
 
 
 def replace_model(
-    folder: Path, write: Callable[[Path], None], expected: str, *, keep: bool, note: Callable[[str], None] | None = None
-) -> None:
+    folder: Path,
+    write: Callable[[Path], None],
+    expected: str,
+    *,
+    keep: bool,
+    note: Callable[[str], None] | None = None,
+    skips_same: bool = False,
+) -> bool:
     """Replace the model in a folder atomically; if `keep`, keep the old model for `restore_previous`.
 
     `write` is called with an empty folder, and writes the new model's files to it. `expected` is the checksum that the
     old model must have; raise ModelError if it was replaced by another. `note` is called with the checksum of the new
-    model just before the new model is put in place.
+    model just before the new model is put in place. If `skips_same`, and the new model is the old one, `note` is not
+    called, and what was kept before the old model stays. Return whether the model was replaced by another, or noted.
     """
     with MODEL.replacing(folder) as sibling:
         write(sibling)
@@ -45,6 +52,8 @@ def replace_model(
             raise ModelError(f"The model {folder} was replaced meanwhile: run the command again.")
         check_rules(folder, manifest := read_manifest(sibling))
         replacing = manifest.sha256
+        if skips_same and replacing == expected:
+            return False
         kept = _previous_folder(folder, replacing)
         if keep:
             with MODEL.replacing(kept) as earlier:
@@ -56,6 +65,7 @@ def replace_model(
     if keep:  # deleted only now: if the process is killed earlier, the old model still has its predecessor
         _remove_previous(folder, but=kept)
     remove_leftovers_of_model(folder)  # deleted because they may contain documents that were to be removed
+    return True
 
 
 def check_rules(folder: Path, manifest: Manifest) -> None:

@@ -22,7 +22,7 @@ from textcat.features.counts import StoredCounts
 from textcat.model import storage
 from textcat.model.history import History, LearningStep, main_figures
 from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
-from textcat.model.previous import check_rules, replace_model
+from textcat.model.previous import check_rules, link_files, replace_model
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, labels_of
 from textcat.reading.labels import folded_name
@@ -175,8 +175,10 @@ class UpdatableModel:
         corpus = replace(then, name=self.corpus.name, origin=self.corpus.origin, train=train, test=test)
         return corpus, counted, np.array(order, np.int64)
 
-    def retrain(self, step: LearningStep, corpus: Corpus, counted: Sequence[Document], order: np.ndarray) -> Tagger:
-        """Train on a corpus, write the model, log the step, and return the tagger.
+    def retrain(
+        self, step: LearningStep, corpus: Corpus, counted: Sequence[Document], order: np.ndarray
+    ) -> tuple[Tagger, bool]:
+        """Train on a corpus, write the model, and log the step; return the tagger, and whether the step was logged.
 
         `order` has the position of each document's counts: among the counts in the model, followed by those of the
         documents `counted`, which are counted here.
@@ -200,13 +202,22 @@ class UpdatableModel:
         step = replace(step, figures=main_figures(tagger.evaluation), figures_before=main_figures(self.evaluation))
         with stages.stage("save"):
             write = partial(storage.write_model, tagger)
-            write_and_log(write, self.folder, self.target, self.history, step, labels_of(corpus))
-        return tagger
+            is_logged = write_and_log(write, self.folder, self.target, self.history, step, labels_of(corpus))
+        return tagger, is_logged
+
+    def unchanged(self) -> UpdateResult:
+        """Return the result of an update with nothing new, after copying the model to the target, if it is another."""
+        if self.target != self.folder:
+            with self.stages.stage("save"), MODEL.replacing(self.target) as sibling:
+                check_rules(self.target, self.manifest)
+                link_files(self.folder, sibling)
+            self.history.write_elsewhere(self.target)
+        return self.result(storage.load(self.target, prepare=False), None)
 
     def result(self, tagger: Tagger, step: LearningStep | None, kept: tuple[str, ...] = ()) -> UpdateResult:
         """Return the result of an update; without a step, nothing was changed."""
         if step is None:
-            return UpdateResult(tagger, self.folder, (), (), (), self.manifest.sizes, self.evaluation)
+            return UpdateResult(tagger, self.target, (), (), (), self.manifest.sizes, self.evaluation)
         ids = tuple(step.added), tuple(step.corrected), (*step.removed, *step.unlearnt)
         named = newly_named(self.manifest, tagger.topic_names)
         return UpdateResult(tagger, self.target, *ids, self.manifest.sizes, self.evaluation, named, step.number, kept)
@@ -232,25 +243,34 @@ def write_and_log(
     history: History,
     step: LearningStep,
     labels: dict[str, Any] | None,
-) -> None:
+) -> bool:
     """Write a changed model atomically to another folder, or over the model it was made from, and log the step.
 
     `write` is called with an empty folder, and writes the model's files to it. `labels` are the labels of its
-    documents. The replaced model is kept, so that the step can be undone, unless documents were removed.
+    documents. The replaced model is kept, so that the step can be undone, unless documents were removed. A step that
+    leaves the model as it was is not logged, and the model before it is not kept; return whether it was logged.
     """
+    # The history says which corrections were learnt, and which steps were undone, even if that changes nothing.
+    is_optional = step.action == "learn" and not step.corrections
     if target == folder:
 
         def note(model: str) -> None:
             history.note(replace(step, model=model))
 
-        replace_model(folder, write, step.replaced, keep=not step.removed, note=note)
+        keep = not step.removed
+        if not replace_model(folder, write, step.replaced, keep=keep, note=note, skips_same=is_optional):
+            return False
         history.finish(labels)
-        return
+        return True
     with MODEL.replacing(target) as sibling:
         write(sibling)
         check_rules(target, manifest := read_manifest(sibling))
         model = manifest.sha256
-    history.note_elsewhere(target, replace(step, model=model), labels)
+    if is_optional and model == step.replaced:
+        history.write_elsewhere(target)
+        return False
+    history.write_elsewhere(target, replace(step, model=model), labels)
+    return True
 
 
 def newly_named(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:

@@ -71,6 +71,9 @@ def learn(
     the topics of the old one that still have a training document, and the topics of the new documents. For a new topic,
     the earlier documents are neither positive nor negative examples, as nobody has judged them for it.
 
+    If there is nothing new, the model stays as it is, and what `undo_learn` restores, too; `UpdateResult.number` is
+    None.
+
     `vocabulary` adds or replaces names of topics, which all later updates keep. A model that was not trained with
     ``updatable=True`` can only get names, with the broader topics of the vocabulary; nothing else in it changes.
 
@@ -86,14 +89,14 @@ def learn(
     corrections : path, optional
         A folder of corrections. Corrections that were not learnt before are learnt; answers that were retracted are
         unlearnt. A document of the model keeps its labels for topics that were not judged; any other document is added,
-        labelled for the judged topics only. If there is nothing new, the model stays as it is. Not allowed together
-        with `documents`, `remove` or `vocabulary`.
+        labelled for the judged topics only. Not allowed together with `documents`, `remove` or `vocabulary`.
     text, topics, topics_separator : str or sequence of str, the same, str
         The columns of a table, or the fields of a dict or a file, as for `train`. The default of `text` for tables and
         dicts are the fields that training used. If none of the three is given, a file is read with the settings of
         training.
     out : path, optional
-        Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
+        Where to write the new model; if there is nothing new, it is a copy of the old one. By default, it replaces the
+        old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
         True: use the earlier documents as negative examples of new topics. False: leave them out for new topics.
     vocabulary : path, optional
@@ -234,7 +237,8 @@ def _learn(
     )
     added, corrected, removed = map(list, change.ids())
     step = replace(step, added=added, corrected=corrected, removed=removed)
-    return opened.result(opened.retrain(step, corpus, change.counted, change.order()), step)
+    tagger, is_logged = opened.retrain(step, corpus, change.counted, change.order())
+    return opened.result(tagger, step if is_logged else None)
 
 
 def _learn_corrections(
@@ -266,7 +270,7 @@ def _learn_corrections(
     new = [id_ for id_ in new if id_ not in {*without}]
     taken_back = [id_ for id_, said in learnt.items() if said["answers"] and id_ in known and id_ not in answers]
     if not (new or taken_back):
-        return opened.result(storage.load(opened.folder, prepare=False), None)
+        return opened.unchanged()
     judged = [document_of[id_] for id_ in new]
     documents = opened.without_stored_texts(judged, in_zones=False)
     same_text = same_texts(active_steps(steps), judged, documents)
@@ -354,7 +358,8 @@ def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Docu
     wanted -= {d.zones[TEXT] for d in before.values() if TEXT in d.zones}
     found = {**(texts or {}), **texts_in_folders(then_active, wanted)}
     corpus, counted, order = opened.with_texts(before, then, found)
-    return opened.result(opened.retrain(step, corpus, counted, order), step, kept)
+    tagger, _ = opened.retrain(step, corpus, counted, order)
+    return opened.result(tagger, step, kept)
 
 
 def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary, stages: Stages) -> UpdateResult:
@@ -375,7 +380,7 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
     history = History(folder, manifest.sha256, lambda: None)
     step = history.next_step("learn", vocabulary=vocabulary_entry(vocabulary))
     with stages.stage("save"):
-        write_and_log(write, folder, target, history, step, None)
+        is_logged = write_and_log(write, folder, target, history, step, None)
     tagger = storage.load(target)
     return UpdateResult(
         tagger,
@@ -386,7 +391,7 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
         manifest.sizes,
         tagger.evaluation,
         newly_named(manifest, preferred),
-        step.number,
+        step.number if is_logged else None,
     )
 
 
