@@ -25,7 +25,7 @@ def test_people_see_the_most_frequent_topics_and_programs_all(run, tags, promisi
     assert len(rows) == 3 * len(topics)
     assert {row["period"] for row in rows} == {"2024-01", "2024-02", "2024-03"}
     assert all(0 <= float(row["low"]) <= float(row["prevalence"]) <= float(row["high"]) <= 1 for row in rows)
-    run("trends", tags, "--as", "json", "--estimator", "em", "--topic", topics[0])
+    run("trends", tags, "--as", "json", "--estimator", "em", "--topic", f"{topics[0]}\u200b")
     printed = json.loads(run.out)
     assert (printed["estimator"], printed["by"], printed["documents"]) == ("em", "month", 300)
     assert [row["topic"] for row in printed["rows"]] == [topics[0]] * 3

@@ -48,6 +48,12 @@ def test_a_listed_topic_may_have_commas():
     assert [topics[column] for column in band.topics] == ["trade, foreign", "b", "a,b,c", "trade"]
 
 
+def test_a_listed_topic_may_be_written_with_other_code_points_that_look_the_same():
+    topics = ["tin", "\u00c9conomie", "Arme\u0301e"]  # the last one, as no corpus that textcat reads has it
+    (band,) = choose_bands(topics, range(3), "x=E\u0301conomie,Arme\u0301e")
+    assert band.topics == (1, 2)
+
+
 def test_one_band_may_be_given_as_a_string_in_any_case():
     assert choose_bands(TOPICS, SIZES, "top1") == [Band("TOP1", (2,))]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.reading.labels import label_name
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 MANY_TOPICS = 1000  # the number of topics from which taggers are measured by the top-ranked topics of each document
@@ -66,7 +67,8 @@ def _band(text: str, topics: Sequence[str], sizes: Sequence[int], by_size: Seque
 def _listed(text: str, topics: Sequence[str]) -> Band:
     name, _, listed = (part.strip() for part in text.partition("="))
     columns = {topic: column for column, topic in enumerate(topics)}
-    wanted = dict.fromkeys(_split_topics(listed, columns))
+    given = _split_topics(listed, columns)
+    wanted = dict.fromkeys(topic if topic in columns else label_name(topic) for topic in given)
     if not (name and wanted):
         raise TextcatError(f"The band '{text}' lacks its name or its topics: write name=topic,topic.")
     for topic in wanted:

@@ -11,6 +11,7 @@ import numpy as np
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.paths import named_paths
 from textcat.corpus.corrections import Corrections, corrections_of
+from textcat.reading.labels import label_name
 from textcat.runs.records import facts_of_run
 from textcat.tagging.counted_folders import counted_folders, note_of_left_out
 from textcat.tagging.judged_sample import NO_SAMPLE, JudgedSample, judged_sample
@@ -171,7 +172,7 @@ def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
     column_of = {topic: column for column, topic in enumerate(counts.topics)}
     columns = []
     for topic in topics or counts.topics:
-        column = column_of.get(topic, column_of.get(by_name.get(topic, topic)))
+        column = column_of.get(topic, column_of.get(by_name.get(topic, label_name(topic))))
         if column is None:
             hint = did_you_mean(topic, [*counts.topics, *by_name]) or " Leave out --topic for all."
             raise TextcatError(f"The archive was not tagged for a topic {topic!r}: name another one.{hint}")

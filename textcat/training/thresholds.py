@@ -35,6 +35,7 @@ from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
+from textcat.reading.labels import label_name
 from textcat.recipes.recipe import PromiseSettings, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
@@ -143,6 +144,7 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
 def _shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
     """Return for each topic the precision or recall to promise, in (0, 1]; nan: none."""
     known = set(topics)
+    share_of = {topic if topic in known else label_name(topic): share for topic, share in share_of.items()}
     if unknown := next((topic for topic in share_of if topic not in known), None):
         raise TextcatError(
             f"Nothing can be promised of {unknown!r}, which is no topic of the corpus.{did_you_mean(unknown, topics)}"
