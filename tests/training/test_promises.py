@@ -19,7 +19,7 @@ from textcat.model.storage import load, save
 from textcat.report.card import card_text
 from textcat.training.examples import CountedCorpus
 from textcat.training.steps import train_and_evaluate
-from textcat.training.thresholds import _shares_by_topic, held_out_scores, promise_scores
+from textcat.training.thresholds import held_out_scores, promise_scores, shares_by_topic
 
 ASKED = ["promise.precision=0.8", "promise.recall=0.7", "promise.confidence=0.8"]
 
@@ -271,7 +271,7 @@ def test_each_document_has_one_topic_and_its_status():
 
 
 def test_a_promise_of_a_topic_may_name_it_with_other_code_points_that_look_the_same():
-    shares = _shares_by_topic(0.5, {"E\u0301conomie": 0.9}, ["tin", "\u00c9conomie"])
+    shares = shares_by_topic(0.5, {"E\u0301conomie": 0.9}, ["tin", "\u00c9conomie"])
     assert shares.tolist() == [0.5, 0.9]
 
 

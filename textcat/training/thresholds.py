@@ -97,7 +97,7 @@ def _with_promises(
     Promises are made by the scores `promised`; which topics a document gets, is decided by `scores`.
     """
     precision, recall = (
-        _shares_by_topic(*wanted, topics)
+        shares_by_topic(*wanted, topics)
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
     curves, confidence, in_sample = decisions.curves(), asked.confidence, promised
@@ -141,7 +141,7 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
         raise TextcatError(f"{error}: give a higher share, or label more documents.") from error
 
 
-def _shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
+def shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
     """Return for each topic the precision or recall to promise, in (0, 1]; nan: none."""
     known = set(topics)
     share_of = {topic if topic in known else label_name(topic): share for topic, share in share_of.items()}
@@ -155,8 +155,8 @@ def _shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequen
 
 def _no_promise(asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> str:
     """Return why no topic gets a promise: all topics are too small, or the rankers are not precise enough."""
-    precision = _shares_by_topic(asked.precision, asked.precision_of, topics)
-    shares = np.append(precision, _shares_by_topic(asked.recall, asked.recall_of, topics))
+    precision = shares_by_topic(asked.precision, asked.precision_of, topics)
+    shares = np.append(precision, shares_by_topic(asked.recall, asked.recall_of, topics))
     sizes = np.tile([is_positive.sum() for _, is_positive in topic_samples(scores, labels)], 2)
     nearest, least = nearest_to_a_promise(shares, sizes, asked.confidence)
     topic, size = topics[nearest % len(topics)], int(sizes[nearest])
