@@ -1,5 +1,6 @@
 """The audit tells how often automatic tags are right, with intervals that contain the truth."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -58,6 +59,15 @@ def test_rows_are_of_all_of_topics_of_months_and_of_both():
     # Only tags that the archive has now count, and those of a former model are others.
     assert [row.judged for row in audit_rows(made, tags({1: "a", 2: "b"})) if not (row.topic or row.month)] == [1]
     assert audit_rows(made, tags({1: "ab"}, model="new")) == []
+
+
+def test_a_tag_that_was_judged_before_and_after_its_file_changed_counts_once():
+    former = correction(1, "", {"a": False}, ("a",))
+    now = replace(former.document, fields=former.document.fields | {PLACE[-1]: "g"})
+    present = tags({1: "a"})
+    present["a.jsonl", 1, "d1", "g"] = present["a.jsonl", 1, "d1", "f"]
+    row = audit_rows([former, replace(former, document=now, answers={"a": True})], present)[0]
+    assert (row.judged, row.right) == (1, 1)
 
 
 def test_most_people_decide_whether_an_audited_tag_is_right():

@@ -3,13 +3,14 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 
 import pytest
 from read_sources import zipped
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import Corrections, all_topics, archive_place
+from textcat.corpus.corrections import PLACE, Correction, Corrections, all_topics, archive_place
 from textcat.review.review import Review
 from textcat.review.sheet import read_sheet, write_sheet
 from textcat.runs.records import ORIGIN
@@ -263,3 +264,14 @@ def test_answers_count_for_documents_not_for_places(queue_of):
     review = queue_of(a=changed, ids=["Rates rose.", *TEXTS[::-1]])
     new = [*chain.from_iterable(document.document.zones.values() for document in review.documents)]
     assert Counter(new) == Counter(dict.fromkeys((changed[1], changed[-1], "Rates rose."), 2))
+
+
+def test_answers_about_several_contents_of_a_file_stay_in_their_order(queue_of, tmp_path):
+    review = queue_of(ids=TEXTS[:1])
+    place = next(document.document for document in review.documents if document.place[0].endswith(".jsonl"))
+    former = replace(place, fields=place.fields | {PLACE[-1]: "former"})
+    tag = {asked(review.documents[0])[0]: True}
+    review.corrections.add(*(Correction(document, tag, "Ann") for document in (place, former, place)))
+    again = Review(tmp_path / "out", tmp_path / "said", independent=True)
+    (number,) = (document.number for document in again.documents if document.document.fields == place.fields)
+    assert [made.number for made in again.answers_of(number, "Ann")] == [1, 2, 3]

@@ -13,7 +13,7 @@ from textcat.corpus.corrections import ArchivePlace, Correction, archive_place, 
 from textcat.evaluation.promises import clopper_pearson
 from textcat.reading.dates import month_of
 from textcat.tagging.judged_sample import Months
-from textcat.tagging.shards import TaggedDocument, find_documents
+from textcat.tagging.shards import Row, TaggedDocument, find_documents
 
 _ALL = ""  # stands for all topics or all months
 
@@ -52,13 +52,14 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchivePlace, Ta
     tags : dict
         The present tags of the audited documents, as `present_tags` returns them.
     """
-    month_of_row: dict[ArchivePlace, str] = {}
-    made_of: dict[ArchivePlace, list[Correction]] = {}
+    month_of_row: dict[Row, str] = {}
+    made_of: dict[Row, list[Correction]] = {}
     for correction in corrections:
-        row, date = archive_place(correction.document), correction.document.date
-        tagged = None if row is None else tags.get(row)
-        if row is None or tagged is None or tagged.model != correction.model:
+        place, date = archive_place(correction.document), correction.document.date
+        tagged = None if place is None else tags.get(place)
+        if tagged is None or tagged.model != correction.model:
             continue
+        row = tagged.source, tagged.position, tagged.id  # a document has another place for each content of its file
         month_of_row[row] = month_of(date) or "unknown"
         audited = {topic: correction.answers[topic] for topic in correction.audited if topic in tagged.topics}
         made_of.setdefault(row, []).append(replace(correction, answers=audited, is_complete=False))

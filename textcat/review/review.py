@@ -162,12 +162,15 @@ class Review:
         present = find_documents(self.folder, made_of)
         changed = {place[:3] for place in made_of if place not in present}
         read = self._origin.read_documents(changed, tagged_files(self.folder)) if changed else {}
+        key_of: dict[ArchivePlace, tuple[str, str, str]] = {}
         for place, made in made_of.items():
             record = read.get(place[:3])
             is_same = record is not None and _texts(record) == made[-1].document.zones
             if place in present or is_same:
-                for correction in made:
-                    self._keep(correction, _key(present.get(place, correction.document)))
+                key_of[place] = _key(present.get(place, made[-1].document))
+        answers = [(correction, key_of[place]) for place in key_of for correction in made_of[place]]
+        for correction, key in sorted(answers, key=lambda answer: answer[0].number):
+            self._keep(correction, key)
 
     def _is_done(self, row: TaggedDocument) -> bool:
         return not self.independent and any(map(self._is_final, self._answers.get(_key(row), ())))
