@@ -6,13 +6,18 @@ import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import forked_commands
 import pytest
 from commands import COMMAND, environment
 from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
 from read_sources import COMPRESSIONS, tarred, zipped
+
+from textcat.cli.write_back import WriteBack
+from textcat.tagging import write_back as write_back_module
 
 
 @pytest.fixture
@@ -173,3 +178,18 @@ def wait_for(path, process, is_there=Path.exists):
         assert process.poll() is None
         assert time.monotonic() < ends, f"{path} does not come"
         time.sleep(0.05)
+
+
+def test_paths_in_the_folder_stay_when_a_watched_folder_is_missing_for_a_moment(folder, tmp_path, monkeypatch):
+    bases = []
+
+    def write_back(plan, out, base, *others, **options):
+        bases.append(base)
+        return SimpleNamespace(formats=Counter())
+
+    monkeypatch.setattr(write_back_module, "write_back", write_back)
+    write = WriteBack(tmp_path / "out", None, copy_rest=False).writer([str(folder)], has_out=True)
+    write(None)
+    folder.rename(tmp_path / "moved")
+    write(None)
+    assert bases == [str(folder)] * 2

@@ -47,9 +47,10 @@ class WriteBack(NamedTuple):
         from textcat.tagging.write_back import base_of, write_back
 
         folder, codes = link_target(self.folder), str(self.codes or "")
+        base = base_of(inputs)  # not later, as a watched folder may be missing for a moment
 
         def write(plan: "TaggingPlan") -> "WriteBackSummary":
-            summary = write_back(plan, folder, base_of(inputs), codes, copy_rest=self.copy_rest, **options)
+            summary = write_back(plan, folder, base, codes, copy_rest=self.copy_rest, **options)
             options.pop("restart", None)  # the first round in a watched folder has done it already
             _print_formats(summary, has_out)
             return summary
