@@ -142,6 +142,18 @@ def test_a_date_that_is_no_number_is_none(tmp_path):
     assert [record.date for record in read_records([str(tmp_path / "a.jsonl")], InputSettings())] == ["", "1848"]
 
 
+def test_fields_of_default_names_in_another_case_are_others_if_their_values_cannot_be_read(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    row = {"ID": 1.5, "Title": 7, "Split": 0.5, "text": "It rose.", "topics": "tin"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.parquet"):
+        (document,) = textcat.open_corpus(tmp_path / name).train
+        assert ([*filter(None, document.zones.values())], document.topics) == (["It rose."], ("tin",))
+        with pytest.raises(TextcatError, match="ID"):  # it was asked for
+            textcat.open_corpus(tmp_path / name, settings=InputSettings(id_field="ID"))
+
+
 def test_a_column_of_a_default_name_is_not_replaced_nor_is_one_of_two_others_taken(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,ID,text,topics,Date,DATE\na,x,It rose.,tin,1848,1849\n")

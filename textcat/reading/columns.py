@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -132,6 +132,19 @@ def default_name(names: Collection[str], default: str) -> str:
 def has_default_names(names: tuple[str, ...]) -> bool:
     """Return whether no field has a default name in another case, such as "Date"."""
     return all(name in _DEFAULTS or _folded(name) not in _DEFAULTS for name in names)
+
+
+def without_unreadable(names: Iterable[str], is_readable: Callable[[str, str], bool]) -> list[str]:
+    """Leave out fields with a default name in another case, such as "ID", whose values are not those of such a field.
+
+    `is_readable` tells, given the name of a field and the default name, whether its values can be read as its values.
+    """
+
+    def is_left_out(name: str) -> bool:
+        default = _folded(name)
+        return name not in _DEFAULTS and default in _DEFAULTS and not is_readable(name, default)
+
+    return [name for name in names if not is_left_out(name)]
 
 
 def _folded(name: str) -> str:

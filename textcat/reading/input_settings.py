@@ -213,7 +213,10 @@ class InputSettings(NamedTuple):
         Raise UnreadableError for any other text.
         """
         if text not in ("", "train", "test", "unused"):
-            raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
+            raise UnreadableError(
+                f"has the split {text!r}: it must be one of train, test, unused (if the field is for something else, "
+                "rename it)"
+            )
         return text
 
     def in_utf8(self) -> bool:

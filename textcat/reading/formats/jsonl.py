@@ -24,6 +24,7 @@ from textcat.reading.columns import (
     titled_zones,
     usual_name,
     with_default_names,
+    without_unreadable,
 )
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import UnreadableError
@@ -371,14 +372,20 @@ def _with_usual_names(
     """
     if has_default_names(tuple(fields)):
         return _with_usual_text(fields, source, settings)
-    given, settings = settings, with_default_names(fields, settings)
-    title = default_name(fields, "title") if settings.is_default("text_fields") else ""
+    names = without_unreadable(fields, lambda name, default: _can_be(fields[name], default))
+    given, settings = settings, with_default_names(names, settings)
+    title = default_name(names, "title") if settings.is_default("text_fields") else ""
     if title not in ("", "title"):
         fields = _with_title(fields, title, settings)
     name, date = settings.id_field, settings.date_field
     part = settings.split_field if settings.labels is not None else ""
     log_usual_names(source, ColumnNames(title, (), name, split=part, date=date), given)
     return _with_usual_text(fields, source, settings)
+
+
+def _can_be(value: Any, default: str) -> bool:
+    """Return whether the value of a field can be read as that of a default field, which is its name in another case."""
+    return default == "date" or value is None or type(value) is str or (default == "id" and type(value) is int)
 
 
 def _with_usual_text(

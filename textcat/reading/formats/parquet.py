@@ -8,7 +8,7 @@ from typing import IO, Any
 from textcat.base.errors import TextcatError, install_hint
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.annotations import prodigy_labels
-from textcat.reading.columns import ColumnNames, columns_among, log_usual_names, titled_zones
+from textcat.reading.columns import ColumnNames, columns_among, log_usual_names, titled_zones, without_unreadable
 from textcat.reading.compression import check_ratio
 from textcat.reading.dates import date_text, iso_date
 from textcat.reading.faults import UnreadableError, encoding_error
@@ -74,7 +74,14 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
 
 
 def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
-    which = columns_among(schema.names, settings)
+    def is_readable(name: str, default: str) -> bool:
+        if default == "date" or name in given:
+            return True
+        kind = _values(pa, schema.field(name).type)
+        return _is_text(pa, kind) or (default == "id" and pa.types.is_integer(kind))
+
+    given = {settings.id_field, settings.split_field, *settings.text_fields, *settings.fields}
+    which = columns_among(without_unreadable(schema.names, is_readable), settings)
     for name in which.used_names():
         kind = _values(pa, schema.field(name).type)
         if name in (which.date, which.answer):
