@@ -31,6 +31,7 @@ import textcat
 from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
 from textcat.corpus.corrections import PLACE, Correction, Corrections, with_text_in_id
+from textcat.model import CARD
 from textcat.model.history import descends_from, n_learnt
 from textcat.model.manifest import read_manifest
 
@@ -286,10 +287,11 @@ def test_what_changes_nothing_is_no_step_and_undoing_restores_the_model_before(m
     new = [document("n", "ash"), document("d0", "birch")]
     textcat.learn(model, new)
     files, noted = bytes_of(model), model.with_name("model.history.jsonl").read_bytes()
+    (model / CARD).write_text("About this model")
     for out in (None, tmp_path / "other"):
         again = textcat.learn(model, new[::-1], out=out)
         assert (again.number, again.corrected, again.folder) == (None, (), out or model)
-        check_same(bytes_of(out or model), files)
+        check_same(bytes_of(out or model), files | ({} if out else {CARD: b"About this model"}))
         assert model.with_name("model.history.jsonl").read_bytes() == noted
     assert (tmp_path / "other.history.jsonl").read_bytes() == noted
     textcat.undo_learn(model)

@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
 from textcat.base.disk import lock_folder
 from textcat.base.folders import MANIFEST, remove_leftovers
-from textcat.model import ModelError, storage
+from textcat.model import CARD, ModelError, storage
 from textcat.model.manifest import COUNTS, MODEL, Manifest, model_id, read_manifest
 from textcat.model.rules import rules_of_model
 
@@ -53,6 +53,8 @@ def replace_model(
         check_rules(folder, manifest := read_manifest(sibling))
         replacing = manifest.sha256
         if skips_same and replacing == expected:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(folder / CARD, sibling / CARD)  # of another model, it would no longer be true
             return False
         kept = _previous_folder(folder, replacing)
         if keep:
