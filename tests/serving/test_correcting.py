@@ -57,6 +57,17 @@ def test_a_correction_is_kept_with_the_topics_before_and_after(made, store, tmp_
     assert (kept.person, kept.via, kept.model, kept.note) == ("Ann", "api", version, "no wheat")
 
 
+def test_names_of_new_topics_that_look_the_same_are_one(made, tmp_path):
+    service, names = made(), ["cafe\u0301", "caf\u00e9", "ca\u00adf\u00e9", "caf\u00e9\u200b"]
+    answer = post(service, PATH, json={"text": STORY, "right": names}).json()
+    assert answer["new"] == ["caf\u00e9"]
+    assert post(service, PATH, json={"text": STORY, "wrong": [names[0]]}).status_code == 200  # it is retracted
+    assert [kept.answers for kept in Corrections(tmp_path / "kept")] == [{"caf\u00e9": True}, {"caf\u00e9": False}]
+    for unseen in ("\u200b", "\u00ad"):
+        assert_problem(post(service, PATH, json={"text": STORY, "right": ["gold", unseen]}), 422, "no characters that")
+    assert_problem(post(service, PATH, json={"text": STORY, "right": names[:1], "wrong": names[1:2]}), 422, "both")
+
+
 def test_what_is_said_of_a_document_besides_its_text_is_kept(made, tmp_path):
     more = {"date": "2024-05-03", "language": "en", "fields": {"desk": "farm"}}
     assert post(made(), PATH, json={"text": STORY, "right": ["gold"], **more}).status_code == 200

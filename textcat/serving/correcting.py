@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.corpus.corrections import Correction
 from textcat.corpus.documents import Document
+from textcat.reading.labels import label_name
 from textcat.serving import schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.problems import Problem
@@ -46,12 +47,14 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     if not any(map(str.strip, whole.zones.values())):
         raise Problem(422, "The document has no text, so nothing can be learnt from it: send its text.")
     id_ = body.id or _id_of(whole.zones)
+    right, wrong = _names(served, body.right), _names(served, body.wrong)
     # Who adds a topic that the model lacks must be able to retract it.
-    is_new = not {*body.wrong} <= served.columns.keys()
-    _check_topics(served, body, await _call_in_thread(call, call.app.corrections.topics_of, id_) if is_new else set())
+    is_new = not {*wrong} <= served.columns.keys()
+    added = await _call_in_thread(call, call.app.corrections.topics_of, id_) if is_new else set[str]()
+    _check_topics(served, right, wrong, added)
     correction = Correction(
         replace(whole, id=id_, topics=tuple(served.work.topics_of(document))),
-        {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
+        {**dict.fromkeys(right, True), **dict.fromkeys(wrong, False)},
         person=person_of(call, body.person),
         via=body.via,
         model=served.version,
@@ -65,8 +68,13 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
         "id": saved.document.id,
         "before": saved.before,
         "after": saved.after,
-        "new": [topic for topic in dict.fromkeys(body.right) if topic not in served.columns],
+        "new": [topic for topic in right if topic not in served.columns],
     }
+
+
+def _names(served: Served, topics: Iterable[str]) -> list[str]:
+    """Return names of topics, each once: those of the model as they are, others as corpora have them."""
+    return [*dict.fromkeys(topic if topic in served.columns else label_name(topic) for topic in topics)]
 
 
 async def _call_in_thread(call: Call, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
@@ -81,15 +89,17 @@ async def _call_in_thread(call: Call, function: Callable[[_Argument], _Result], 
         ) from None
 
 
-def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones, added: Set[str]) -> None:
+def _check_topics(served: Served, right: list[str], wrong: list[str], added: Set[str]) -> None:
     """Raise a Problem if a correction names no topic, calls one both right and wrong, or an unknown one wrong.
 
     `added` are the document's topics by former corrections.
     """
-    if not body.right and not body.wrong:
+    if not right and not wrong:
         raise Problem(422, "The correction names no topic: give topics that are `right`, `wrong`, or both.")
-    for topic in body.wrong:
-        if topic in body.right:
+    if "" in right:
+        raise Problem(422, "The name of a topic has no characters that are seen: give another.")
+    for topic in wrong:
+        if topic in right:
             raise Problem(422, f"The topic {topic!r:.100} is both right and wrong: name it once.")
         if topic not in served.columns and topic not in added:
             hint = did_you_mean(topic[:100], list(served.columns)[:_COMPARED])
