@@ -1,6 +1,7 @@
 """Options for files of a pattern, and usual names of fields in JSON."""
 
 import json
+import tracemalloc
 
 import pytest
 from cases import every
@@ -125,6 +126,19 @@ def test_columns_of_default_names_in_another_case_are_read_and_it_is_said(form, 
         ("a", "Tin", "1848-03-05"),
         ("b", "Zinc", "1848"),
     ]
+
+
+def test_names_of_fields_take_no_memory_however_many_and_long_they_are(tmp_path):
+    path, other, long = tmp_path / "a.jsonl", tmp_path / "b.jsonl", "n" * 100_000
+    lines = [json.dumps({"text": "It rose.", **{f"{long}{i}-{k}": "" for k in range(2)}}) for i in range(200)]
+    path.write_text("\n".join(lines))
+    other.write_text('{"text": "It rose."}')
+    assert len([*read_records([str(other)], InputSettings())]) == 1
+    tracemalloc.start()
+    assert len([*read_records([str(path)], InputSettings())]) == 200  # with 40 MB of names
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 4_000_000
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

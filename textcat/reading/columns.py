@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 _DEFAULTS = frozenset({"title", "id", "split", "date"})
+LONGEST_NAME = 100  # maximum characters of names of fields that are kept in memory, or may be default or usual ones
 # Usual names (in any case) of columns, tried if the default names are missing: used only if exactly one of them
 # occurs.
 USUAL_NAMES = {
@@ -128,10 +129,9 @@ def default_name(names: Collection[str], default: str) -> str:
     return alike[0] if len(alike) == 1 else ""
 
 
-@lru_cache(maxsize=1024)
-def has_default_names(names: tuple[str, ...]) -> bool:
+def has_default_names(names: Iterable[str]) -> bool:
     """Return whether no field has a default name in another case, such as "Date"."""
-    return all(name in _DEFAULTS or _folded(name) not in _DEFAULTS for name in names)
+    return not any(name not in _DEFAULTS and _folded(name) in _DEFAULTS for name in names)
 
 
 def without_unreadable(names: Iterable[str], is_readable: Callable[[str, str], bool]) -> list[str]:
@@ -148,7 +148,15 @@ def without_unreadable(names: Iterable[str], is_readable: Callable[[str, str], b
 
 
 def _folded(name: str) -> str:
-    """Return the name of a field in lower case, without characters that are not seen and spaces around it."""
+    """Return the name of a field in lower case, without characters that are not seen and spaces around it.
+
+    Return "" for a name that is too long to be a default or usual one: it would only take memory.
+    """
+    return _folded_short(name) if len(name) <= LONGEST_NAME else ""
+
+
+@lru_cache(maxsize=1024)
+def _folded_short(name: str) -> str:
     return normalised(name).strip().casefold()
 
 

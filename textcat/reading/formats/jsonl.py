@@ -11,6 +11,7 @@ import orjson
 from textcat.base.surrogates import join_surrogates
 from textcat.reading.annotations import plain_record
 from textcat.reading.columns import (
+    LONGEST_NAME,
     ColumnNames,
     check_labels,
     default_name,
@@ -50,6 +51,7 @@ _TOKEN = re.compile(_QUOTED + rb"|[{}]")
 _BRACKET = re.compile(_QUOTED + rb"|[][{}]")
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # one encoder, because json.dumps makes a new one for each value
+_MOST_NAMES = 1000  # of fields that are known to have no default name in another case
 _LARGE = 2.0**63  # smallest float that may stand for a large integer
 BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # separators between the objects of an array that is not closed,
 _BETWEEN = BEFORE_CLOSING + b"]"  # and between concatenated files
@@ -312,9 +314,10 @@ def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain 
         if "zones" in fields or (requires_id and id_field not in fields):
             return None
         if not usual.issuperset(fields):
-            if not has_default_names(tuple(fields)):
+            if not has_default_names(fields):
                 return None
-            usual.update(fields)
+            if len(usual) < _MOST_NAMES:  # objects may have ever new names
+                usual.update(name for name in fields if len(name) <= LONGEST_NAME)
         if requires_title and title_field not in fields:
             return None
         name, title = fields.get(id_field), fields.get(title_field) if title_field else None
@@ -370,7 +373,7 @@ def _with_usual_names(
     Such a field is replaced by the only field that has one of the usual names, such as "content" for the text; those of
     dates and parts by the only one whose name differs from the default only in case, such as "Date".
     """
-    if has_default_names(tuple(fields)):
+    if has_default_names(fields):
         return _with_usual_text(fields, source, settings)
     names = without_unreadable(fields, lambda name, default: _can_be(fields[name], default))
     given, settings = settings, with_default_names(names, settings)
