@@ -131,7 +131,7 @@ def default_name(names: Collection[str], default: str) -> str:
 
 def has_default_names(names: Iterable[str]) -> bool:
     """Return whether no field has a default name in another case, such as "Date"."""
-    return not any(name not in _DEFAULTS and _folded(name) in _DEFAULTS for name in names)
+    return not any(map(_default_in_another_case, names))
 
 
 def without_unreadable(names: Iterable[str], is_readable: Callable[[str, str], bool]) -> list[str]:
@@ -139,12 +139,12 @@ def without_unreadable(names: Iterable[str], is_readable: Callable[[str, str], b
 
     `is_readable` tells, given the name of a field and the default name, whether its values can be read as its values.
     """
+    return [name for name in names if not (default := _default_in_another_case(name)) or is_readable(name, default)]
 
-    def is_left_out(name: str) -> bool:
-        default = _folded(name)
-        return name not in _DEFAULTS and default in _DEFAULTS and not is_readable(name, default)
 
-    return [name for name in names if not is_left_out(name)]
+def _default_in_another_case(name: str) -> str:
+    """Return the default name that a name is in another case, such as "date" for "Date"; "" for any other name."""
+    return default if name not in _DEFAULTS and (default := _folded(name)) in _DEFAULTS else ""
 
 
 def _folded(name: str) -> str:

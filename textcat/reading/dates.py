@@ -40,19 +40,18 @@ _PARTS = "year", "month", "day", "hour", "minute", "second", "part", "half", "zo
 #: Names of each month, without accents, in Danish, Dutch, English, French, German, Italian, Norwegian, Portuguese,
 #: Spanish and Swedish. A word is a month if the names that begin with it are of a single month.
 _MONTHS = (
-    *("january januar januari janvier enero gennaio janeiro janner", "february februar februari fevrier febrero"),
-    *(
-        "march marz maerz mars maart marts marzo marco mart",
-        "april avril abril aprile apr",
-        "may mai mei maj mayo maio maggio",
-    ),
-    *(
-        "june juni juin junio giugno junho",
-        "july juli juillet julio luglio julho",
-        "august augusti augustus aout agosto",
-    ),
-    *("september septembre septiembre settembre setembro", "october oktober octobre octubre ottobre outubro"),
-    *("november novembre noviembre novembro", "december dezember decembre diciembre dicembre dezembro desember"),
+    "january januar januari janvier enero gennaio janeiro janner",
+    "february februar februari fevrier febrero",
+    "march marz maerz mars maart marts marzo marco mart",
+    "april avril abril aprile apr",
+    "may mai mei maj mayo maio maggio",
+    "june juni juin junio giugno junho",
+    "july juli juillet julio luglio julho",
+    "august augusti augustus aout agosto",
+    "september septembre septiembre settembre setembro",
+    "october oktober octobre octubre ottobre outubro",
+    "november novembre noviembre novembro",
+    "december dezember decembre diciembre dicembre dezembro desember",
 )
 #: First letters of the names of weekdays; without a comma, other words mean something else, such as "before".
 _WEEKDAYS = re.compile(
