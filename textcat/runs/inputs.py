@@ -120,8 +120,9 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
 
 def check_paths_apart(inputs: Iterable[str], out: Path) -> None:
     """Raise a TextcatError if one of the `inputs`, files or folders, is in the output folder `out`, or contains it."""
+    target = resolved(out)
     for name in inputs:
-        origin, target = resolved(name), resolved(out)
+        origin = resolved(name)
         if origin == target or origin in target.parents or target in origin.parents:
             raise TextcatError(
                 f"{out} and the input {name} overlap, as one contains the other: write to another folder."
